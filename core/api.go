@@ -1,0 +1,275 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Caller is on whose behalf a call is made.
+type Caller struct {
+	// Owner is the principal; a resource is visible to its owner only.
+	Owner string
+	// Client names the program that called, for the journal.
+	Client string
+	// User says that a person gave this answer, through a form.
+	User bool
+}
+
+// Once is the idempotency part of a call. Key empty means that there is none.
+type Once struct {
+	Tool string
+	Key  string
+	// Args are the call's arguments without waits, in a canonical form.
+	Args json.RawMessage
+}
+
+// Reuse says what may happen to a stored session whose id is asked for again.
+type Reuse string
+
+// What may happen to a stored id.
+const (
+	ReuseNever   Reuse = "never"
+	ReuseClosed  Reuse = "closed"
+	ReuseReplace Reuse = "replace"
+)
+
+// StartRequest asks for a session. Config.SessionID empty means that the
+// harness makes one. With Resume, Config holds only what is given anew.
+type StartRequest struct {
+	Config SessionConfig
+	Reuse  Reuse
+	Resume string // a session of ours: same id and journal, stored settings
+	Fork   bool   // with Resume or Config.ProviderSesID: a new session
+	Once   Once
+}
+
+// SendRequest asks for a turn.
+type SendRequest struct {
+	SessionID string
+	TurnID    string // the caller's own, or empty
+	Input     TurnInput
+	Once      Once
+}
+
+// SteerRequest adds to the running turn.
+type SteerRequest struct {
+	SessionID string
+	TurnID    string // refused if another one runs
+	Input     TurnInput
+	Once      Once
+}
+
+// RespondRequest answers a request.
+type RespondRequest struct {
+	RequestID string
+	Response  Response
+	Once      Once
+}
+
+// InterruptRequest stops the running turn or removes a queued one.
+type InterruptRequest struct {
+	SessionID  string
+	TurnID     string
+	ClearQueue bool
+	Once       Once
+}
+
+// InterruptResult says what was interrupted and what follows it.
+type InterruptResult struct {
+	Turn        Turn
+	QueuedTurns int
+}
+
+// ConfigureRequest changes a live session.
+type ConfigureRequest struct {
+	SessionID string
+	Changes   Changes
+	Once      Once
+}
+
+// CloseRequest ends a session or process.
+type CloseRequest struct {
+	ID     string
+	Force  bool
+	Reason string // the caller's words, for the journal
+	Once   Once
+}
+
+// PruneRequest deletes ended resources: ID, or all that ended longer ago than
+// OlderThan. DryRun only says which.
+type PruneRequest struct {
+	ID        string
+	OlderThan time.Duration
+	DryRun    bool
+	Once      Once
+}
+
+// SessionView is a session as it is now, with what hangs on it. It is one
+// moment: all of it was true at Session.LastSeq.
+type SessionView struct {
+	Session  Session
+	Current  *Turn
+	Last     *Turn
+	Queued   []Turn
+	Requests []Request // pending and claimed ones
+	Instance string    // the owning instance while live
+
+	Capabilities Capabilities
+}
+
+// ResourceKind says what an id names.
+type ResourceKind string
+
+// What ids name.
+const (
+	KindSession ResourceKind = "session"
+	KindTurn    ResourceKind = "turn"
+	KindRequest ResourceKind = "request"
+	KindProcess ResourceKind = "process"
+)
+
+// Resource is what an id stands for, as it is now: the field of its Kind is
+// set, and Session too for turns and requests.
+type Resource struct {
+	Kind    ResourceKind
+	ID      string
+	Session *SessionView
+	Turn    *Turn
+	Request *Request
+	Process *ProcessSnapshot
+}
+
+// Done says whether the resource has come to rest: a turn or request ended; a
+// session idle with an empty queue, unavailable or ended; a process ended.
+func (r Resource) Done() bool {
+	switch r.Kind {
+	case KindTurn:
+		return r.Turn.Status.Ended()
+	case KindRequest:
+		return r.Request.Status.Ended()
+	case KindProcess:
+		return r.Process.Status.Ended()
+	case KindSession:
+		s := r.Session.Session
+		return !s.Status.Live() || s.Status == StatusIdle && len(s.Queue) == 0
+	}
+	return false
+}
+
+// Pending gives the requests that wait for an answer and concern the resource:
+// those of a turn, or of a session's turns.
+func (r Resource) Pending() []Request {
+	if r.Session == nil || r.Kind == KindRequest {
+		return nil
+	}
+	var out []Request
+	for _, q := range r.Session.Requests {
+		if q.Status == RequestPending && (r.Kind == KindSession || q.TurnID == r.ID) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// Outcome says why an await returned.
+type Outcome string
+
+// Why an await returns.
+const (
+	OutcomeDone    Outcome = "done"
+	OutcomeRequest Outcome = "request_pending"
+	OutcomeMatched Outcome = "matched"
+	OutcomeTimeout Outcome = "timeout"
+)
+
+// AwaitRequest asks to wait for resources. The caller's ctx ends the wait and
+// nothing else.
+type AwaitRequest struct {
+	IDs            []string
+	Any            bool          // the first of them, instead of all
+	Wait           time.Duration // how long at most
+	WakeOnRequest  bool
+	IgnoreRequests []string
+	// HoldRequest says of a pending request that it must not wake the caller
+	// yet, because a person is being asked. Nil holds none.
+	HoldRequest func(Request) bool
+	// Progress, when set, is called about once a second with the resources as
+	// they are, never after Await has returned.
+	Progress func([]Resource)
+}
+
+// AwaitResult is where the resources stand. Results has every id once, in
+// order of finishing, then the others in the order asked.
+type AwaitResult struct {
+	Outcome   Outcome
+	Results   []Resource
+	WaitingOn []string
+}
+
+// ReplayRequest asks for a page of a journal. ID is a session, process or
+// turn.
+type ReplayRequest struct {
+	ID       string
+	After    uint64
+	Limit    int
+	Types    []EventType
+	MaxBytes int
+	Tail     int // the last n instead
+	Raw      bool
+}
+
+// ReplayPage is a page of a journal. AvailableFrom is set when events behind
+// After are gone; Events then begins with a ReplayGap.
+type ReplayPage struct {
+	Resource      string // the journal's resource: the session of a turn
+	TurnID        string
+	Events        []Event
+	Cursor        uint64
+	More          bool
+	AvailableFrom uint64
+}
+
+// ListRequest asks for rows. Kind is the plural word of the tool:  sessions,
+// turns, requests or processes.
+type ListRequest struct {
+	Kind      ResourceKind
+	SessionID string
+	Provider  string
+	Status    []string
+	Live      *bool
+	Limit     int
+	Page      string
+}
+
+// ListResult is a page of rows, newest first. Items have Kind and their own
+// field set; Session is set for turns and requests only when it is live.
+type ListResult struct {
+	Items    []Resource
+	NextPage string
+}
+
+// ProviderInfo is a provider with what a probe found.
+type ProviderInfo struct {
+	Spec   Spec
+	Status Status
+}
+
+// Limits bound what one instance holds. Zero values mean the defaults of
+// DefaultLimits.
+type Limits struct {
+	MaxSessions  int
+	MaxProcesses int
+	// AllowDirs confines cwd and added directories; empty allows all.
+	AllowDirs []string
+	// DropRaw keeps no provider frames.
+	DropRaw bool
+	// StopOnStoreFailure fails a session whose commit fails, instead of going
+	// on without durability.
+	StopOnStoreFailure bool
+	// Retention is how long ended resources are kept.
+	Retention time.Duration
+	// StoreTimeout bounds one commit.
+	StoreTimeout time.Duration
+	// AnswerByUser is the operator's floor: only a person answers requests.
+	AnswerByUser bool
+}

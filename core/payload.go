@@ -1,0 +1,216 @@
+package core
+
+import "encoding/json"
+
+// Payload is what an adapter may report inside a turn: the closed set of
+// content types below. Core gives it a place in the journal; it never has to
+// look inside, except for the few facts that a turn's snapshot shows.
+type Payload interface{ EventType() EventType }
+
+// MessageDelta is a piece of an assistant message. Deltas of one Item join to
+// the text of the Message with that Item, byte for byte.
+type MessageDelta struct {
+	Item string `json:"item"`
+	Text string `json:"text"`
+}
+
+// Message is a whole assistant message and is authoritative. Partial marks
+// one that was cut by an interrupt, a steer or an error.
+type Message struct {
+	Item    string `json:"item"`
+	Text    string `json:"text"`
+	Partial bool   `json:"partial,omitempty"`
+}
+
+// ReasoningDelta is a piece of visible reasoning, as MessageDelta.
+type ReasoningDelta struct {
+	Item string `json:"item"`
+	Text string `json:"text"`
+}
+
+// Reasoning is a whole reasoning text, as Message.
+type Reasoning struct {
+	Item    string `json:"item"`
+	Text    string `json:"text"`
+	Partial bool   `json:"partial,omitempty"`
+}
+
+// ToolKind says what sort of tool an agent uses.
+type ToolKind string
+
+// The kinds of tools.
+const (
+	ToolCommand ToolKind = "command"
+	ToolFile    ToolKind = "file"
+	ToolMCP     ToolKind = "mcp"
+	ToolSearch  ToolKind = "search"
+	ToolWeb     ToolKind = "web"
+	ToolAgent   ToolKind = "agent"
+	ToolOther   ToolKind = "other"
+)
+
+// ToolStarted says that the agent began to use a tool. Title is one line for
+// people, such as the command itself.
+type ToolStarted struct {
+	Item    string          `json:"item"`
+	Name    string          `json:"name"`
+	Kind    ToolKind        `json:"kind"`
+	Title   string          `json:"title"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	Command string          `json:"command,omitempty"`
+	CWD     string          `json:"cwd,omitempty"`
+}
+
+// ToolDelta is a piece of a tool's progress or arguments.
+type ToolDelta struct {
+	Item string `json:"item"`
+	Text string `json:"text"`
+}
+
+// ToolStatus says how a tool use ended.
+type ToolStatus string
+
+// How a tool use ends.
+const (
+	ToolOK        ToolStatus = "ok"
+	ToolFailed    ToolStatus = "failed"
+	ToolDeclined  ToolStatus = "declined"
+	ToolCancelled ToolStatus = "cancelled"
+)
+
+// ToolCompleted ends a ToolStarted with the same Item.
+type ToolCompleted struct {
+	Item     string     `json:"item"`
+	Status   ToolStatus `json:"status"`
+	Output   string     `json:"output,omitempty"`
+	ExitCode *int       `json:"exit_code,omitempty"`
+	Error    string     `json:"error,omitempty"`
+}
+
+// CommandOutputDelta is a piece of a running command's output.
+type CommandOutputDelta struct {
+	Item string `json:"item"`
+	Text string `json:"text"`
+}
+
+// ChangeKind says what happened to a file.
+type ChangeKind string
+
+// What happens to files.
+const (
+	FileAdded    ChangeKind = "added"
+	FileModified ChangeKind = "modified"
+	FileDeleted  ChangeKind = "deleted"
+)
+
+// FileEdit is one changed file. Diff is unified, where the provider gives one.
+type FileEdit struct {
+	Path string     `json:"path"`
+	Kind ChangeKind `json:"kind"`
+	Diff string     `json:"diff,omitempty"`
+}
+
+// FileChange reports files that the agent has changed.
+type FileChange struct {
+	Item    string     `json:"item,omitempty"`
+	Changes []FileEdit `json:"changes"`
+}
+
+// PlanStep is one line of an agent's plan: pending, in_progress or completed.
+type PlanStep struct {
+	Text   string `json:"text"`
+	Status string `json:"status"`
+}
+
+// PlanUpdated is the agent's whole present plan.
+type PlanUpdated struct {
+	Steps []PlanStep `json:"steps"`
+}
+
+// UsageScope says what a usage report counts.
+type UsageScope string
+
+// What a usage report counts.
+const (
+	UsageTurn    UsageScope = "turn"
+	UsageSession UsageScope = "session"
+)
+
+// UsageUpdated reports what has been used so far, counted over Scope.
+type UsageUpdated struct {
+	Usage   Usage      `json:"usage"`
+	CostUSD *float64   `json:"cost_usd,omitempty"`
+	Scope   UsageScope `json:"scope"`
+}
+
+// RateLimit is the provider's own report of its limits.
+type RateLimit struct {
+	Limits json.RawMessage `json:"limits"`
+}
+
+// Warning is something a person should know that did not stop the work.
+type Warning struct {
+	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
+}
+
+// ProviderError is an error that the provider reported inside a turn.
+// WillRetry means that it goes on by itself.
+type ProviderError struct {
+	Message   string `json:"message"`
+	Code      string `json:"code,omitempty"`
+	WillRetry bool   `json:"will_retry"`
+}
+
+// ProviderEvent is a frame with no faithful mapping, named by Kind and kept
+// raw; nothing that a provider says is dropped.
+type ProviderEvent struct {
+	Kind   string          `json:"kind"`
+	TurnID string          `json:"late_turn_id,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
+}
+
+// EventType names the event that carries the payload.
+func (MessageDelta) EventType() EventType { return TypeMessageDelta }
+
+// EventType names the event that carries the payload.
+func (Message) EventType() EventType { return TypeMessage }
+
+// EventType names the event that carries the payload.
+func (ReasoningDelta) EventType() EventType { return TypeReasoningDelta }
+
+// EventType names the event that carries the payload.
+func (Reasoning) EventType() EventType { return TypeReasoning }
+
+// EventType names the event that carries the payload.
+func (ToolStarted) EventType() EventType { return TypeToolStarted }
+
+// EventType names the event that carries the payload.
+func (ToolDelta) EventType() EventType { return TypeToolDelta }
+
+// EventType names the event that carries the payload.
+func (ToolCompleted) EventType() EventType { return TypeToolCompleted }
+
+// EventType names the event that carries the payload.
+func (CommandOutputDelta) EventType() EventType { return TypeCommandOutputDelta }
+
+// EventType names the event that carries the payload.
+func (FileChange) EventType() EventType { return TypeFileChange }
+
+// EventType names the event that carries the payload.
+func (PlanUpdated) EventType() EventType { return TypePlanUpdated }
+
+// EventType names the event that carries the payload.
+func (UsageUpdated) EventType() EventType { return TypeUsageUpdated }
+
+// EventType names the event that carries the payload.
+func (RateLimit) EventType() EventType { return TypeRateLimit }
+
+// EventType names the event that carries the payload.
+func (Warning) EventType() EventType { return TypeWarning }
+
+// EventType names the event that carries the payload.
+func (ProviderError) EventType() EventType { return TypeProviderError }
+
+// EventType names the event that carries the payload.
+func (ProviderEvent) EventType() EventType { return TypeProviderEvent }

@@ -1,0 +1,209 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// AllOwners in a query asks for every owner's rows. Recovery and the command
+// line, which reads as the file's owner, use it; nothing that serves a caller
+// does.
+const AllOwners = "*"
+
+// Store keeps aggregates: a session with its turns, requests and events, or a
+// process with its events. It is safe for concurrent use.
+//
+// Reads answer with *Error: CodeNotFound for a row that is not there or
+// belongs to another owner, CodeStoreFailed when the store cannot answer.
+// Slices and structs that a Store returns belong to the caller; those that it
+// is given it does not keep.
+type Store interface {
+	// Commit writes one aggregate's batch: all of it or nothing, durable when
+	// it returns. The exact same batch again is accepted. Any other mismatch
+	// of ExpectSeq, or an id that another aggregate of the owner has, is a
+	// *ConflictError and changes nothing. Batches of different resources are
+	// grouped, and each stands alone.
+	Commit(ctx context.Context, b Batch) error
+
+	// Events gives events of one resource in order of Seq.
+	Events(ctx context.Context, q EventQuery) ([]Event, error)
+	// LastSeq is the highest stored Seq of a resource, 0 for none.
+	LastSeq(ctx context.Context, owner, resource string) (uint64, error)
+
+	Session(ctx context.Context, owner, id string) (SessionRecord, error)
+	Turn(ctx context.Context, owner, id string) (TurnRecord, error)
+	Request(ctx context.Context, owner, id string) (Request, error)
+	Process(ctx context.Context, owner, id string) (ProcessRecord, error)
+
+	// The lists give newest first, a page at a time.
+	Sessions(ctx context.Context, q ListQuery) ([]SessionRecord, error)
+	Turns(ctx context.Context, q ListQuery) ([]TurnRecord, error)
+	Requests(ctx context.Context, q ListQuery) ([]Request, error)
+	Processes(ctx context.Context, q ListQuery) ([]ProcessRecord, error)
+
+	// Delete drops an aggregate and all that hangs on it. Deleting what is not
+	// there is no error.
+	Delete(ctx context.Context, owner, id string) error
+	// Trim drops events of a resource before seq.
+	Trim(ctx context.Context, owner, resource string, before uint64) error
+
+	// Key looks an idempotency key up: CodeNotFound when it is free.
+	Key(ctx context.Context, owner, tool, key string) (KeyRecord, error)
+	// PutKey claims a key before its effect; a key that exists is a
+	// *ConflictError.
+	PutKey(ctx context.Context, k KeyRecord) error
+	// DeleteKey frees a key whose call started nothing.
+	DeleteKey(ctx context.Context, owner, tool, key string) error
+	// SweepKeys drops keys older than before.
+	SweepKeys(ctx context.Context, before time.Time) error
+
+	// Claim makes an aggregate another instance's, if it is still from's. It
+	// says whether it did.
+	Claim(ctx context.Context, owner, id, from, to string) (bool, error)
+
+	ChildLog
+	Instances
+
+	// Secret gives n bytes that are random, private to this store and the same
+	// for ever: the key of its keyed hashes.
+	Secret() []byte
+
+	// Close ends the store after the commits that were accepted.
+	Close() error
+}
+
+// ConflictError says that a Commit met other data than it expected.
+type ConflictError struct {
+	// Kind is what clashed: seq, session_id, turn_id, request_id, process_id
+	// or key.
+	Kind string
+	// ID is the clashing id; Stored the last seq on disk, for Kind seq.
+	ID     string
+	Stored uint64
+}
+
+// Error describes the clash, for logs.
+func (e *ConflictError) Error() string { return "store conflict: " + e.Kind + " " + e.ID }
+
+// Batch is one aggregate's changes. Exactly one of Session and Process may be
+// set; Turns and Requests belong to a session.
+type Batch struct {
+	Owner    string
+	Resource string // the session's or process's id
+	Instance string // who writes; stored with the aggregate
+	// ExpectSeq is the last seq that the writer knows to be stored.
+	ExpectSeq uint64
+	Events    []Event
+	Session   *SessionRecord
+	Process   *ProcessRecord
+	Turns     []TurnRecord
+	Requests  []Request
+	// Create says that the aggregate must be new: an id in use is a conflict.
+	Create bool
+	// Replace drops the aggregate that has this id before the rest is
+	// written, in the same transaction.
+	Replace bool
+	// Keys are idempotency keys that this effect answers for.
+	Keys []KeyRecord
+}
+
+// SessionRecord is a stored session. Launch is what a resume needs.
+type SessionRecord struct {
+	Session  Session       `json:"session"`
+	Launch   SessionConfig `json:"launch"`
+	Instance string        `json:"-"` // the owning instance, from the row
+}
+
+// TurnRecord is a stored turn. Input is kept while the turn is queued.
+type TurnRecord struct {
+	Turn  Turn       `json:"turn"`
+	Input *TurnInput `json:"input,omitempty"`
+}
+
+// EventQuery asks for events of one resource.
+type EventQuery struct {
+	Owner    string
+	Resource string
+	After    uint64      // events with a higher seq
+	Until    uint64      // and at most this seq; 0: no bound
+	Limit    int         // at most this many; 0: DefaultPage
+	Tail     bool        // the last Limit events, still in order
+	MaxBytes int         // stop before the data passes this, but give one; 0: no bound
+	TurnID   string      // only this turn's
+	Types    []EventType // only these
+	Raw      bool        // with raw frames
+}
+
+// ListQuery asks for a page of rows, newest first.
+type ListQuery struct {
+	Owner     string
+	SessionID string // turns and requests of one session
+	TurnID    string // requests of one turn
+	Provider  string
+	Status    []string
+	Live      *bool  // live rows only, or ended ones only
+	Instance  string // rows of this instance
+	Before    string // the cursor of the last row of the page before, from Cursor
+	Limit     int    // 0: DefaultPage
+	// EndedBefore asks for rows that ended before this time.
+	EndedBefore time.Time
+}
+
+// DefaultPage is how many rows a query without a limit gives.
+const DefaultPage = 100
+
+// KeyRecord is an idempotency key and what its call made.
+type KeyRecord struct {
+	Owner    string    `json:"owner"`
+	Tool     string    `json:"tool"`
+	Key      string    `json:"key"`
+	ArgsHash string    `json:"args_hash"`
+	Resource string    `json:"resource,omitempty"` // the session or process it made or changed
+	TurnID   string    `json:"turn_id,omitempty"`
+	Request  string    `json:"request_id,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Child is a spawned process tree, known to the store from its spawn to its
+// reaping, so that the next server can end what this one leaves behind.
+type Child struct {
+	PID       int       `json:"pid"`
+	StartTime uint64    `json:"start_time"` // clock ticks since boot, from /proc/PID/stat
+	BootID    string    `json:"boot_id"`
+	Instance  string    `json:"instance"`
+	Resource  string    `json:"resource"`
+	Path      string    `json:"path"`
+	At        time.Time `json:"at"`
+}
+
+// ChildLog remembers spawned children.
+type ChildLog interface {
+	// PutChild records a child before anyone relies on it.
+	PutChild(ctx context.Context, c Child) error
+	// DeleteChild forgets a reaped child.
+	DeleteChild(ctx context.Context, instance string, pid int) error
+	// Children lists the children of one instance, or all for "".
+	Children(ctx context.Context, instance string) ([]Child, error)
+}
+
+// Instances knows the running servers that share a store.
+type Instances interface {
+	// Instance is the id of this server's instance.
+	Instance() string
+	// Alive says whether the instance still holds its lock.
+	Alive(instance string) bool
+}
+
+// ProcessRecord is a stored process.
+type ProcessRecord struct {
+	Process  ProcessSnapshot `json:"process"`
+	Launch   json.RawMessage `json:"launch,omitempty"`
+	Instance string          `json:"-"`
+}
+
+// Cursor gives the ListQuery.Before that continues behind a row made at t with
+// this id.
+func Cursor(t time.Time, id string) string {
+	return t.UTC().Format("20060102T150405.000000000Z") + "/" + id
+}
