@@ -1,0 +1,162 @@
+package modelserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// conversation is a request as the player sees it, whatever API it came by.
+type conversation struct {
+	id      string   // what the agent calls the conversation, if anything
+	prompts []string // what the user said, oldest first; the last one is the script
+	outputs []string // what tools gave back since the last prompt
+}
+
+func (c conversation) prompt() string {
+	if len(c.prompts) == 0 {
+		return ""
+	}
+	return c.prompts[len(c.prompts)-1]
+}
+
+// dialect writes a response in the words of one API. An error is that of the
+// connection and ends the play.
+type dialect interface {
+	think(text string, wait func() error) error
+	// say writes one message in the given pieces and calls wait before each.
+	say(pieces []string, wait func() error) error
+	// tool calls the tool that the directive stands for.
+	tool(d directive) error
+	// failed ends the stream with an error of the API's own.
+	failed(code string) error
+	// end completes the response.
+	end() error
+	// cut ends the stream as if the line had broken, after half a message.
+	cut() error
+}
+
+// errSilence ends a play that was to say nothing until its caller hung up.
+var errSilence = errors.New("the caller hung up")
+
+// play performs one response.
+func play(ctx context.Context, c conversation, script []directive, out dialect) error {
+	var pause time.Duration
+	wait := func() error { return sleep(ctx, pause) }
+	spoke := false
+	for _, d := range script {
+		var err error
+		switch d.word {
+		case "slow":
+			pause = d.pause()
+		case "think":
+			err = out.think(d.arg, wait)
+		case "cut":
+			return out.cut()
+		case "silent":
+			<-ctx.Done()
+			return errSilence
+		case "fail":
+			return out.failed(d.arg)
+		case "run", "escalate", "patch", "ask", "call":
+			err = out.tool(d)
+			spoke = true
+		default:
+			err = out.say(pieces(d, c), wait)
+			spoke = true
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !spoke {
+		if err := out.say(split(silentAnswer(c)), wait); err != nil {
+			return err
+		}
+	}
+	return out.end()
+}
+
+// silentAnswer is what a response says whose script says nothing.
+func silentAnswer(c conversation) string {
+	if len(c.outputs) > 0 {
+		return "done"
+	}
+	text := []rune(strings.Join(strings.Fields(c.prompt()), " "))
+	return "ok: " + string(text[:min(len(text), 60)])
+}
+
+// pieces gives the deltas of a message.
+func pieces(d directive, c conversation) []string {
+	switch d.word {
+	case "stream":
+		n := d.number(maxDeltas)
+		list := make([]string, n)
+		for i := range list {
+			list[i] = strconv.Itoa(i+1) + " "
+		}
+		return list
+	case "remember":
+		earlier, _ := json.Marshal(c.prompts[:max(0, len(c.prompts)-1)])
+		return split("I remember: " + string(earlier))
+	case "outputs":
+		outputs, _ := json.Marshal(c.outputs)
+		return split("outputs: " + string(outputs))
+	}
+	return split(d.arg)
+}
+
+// split cuts a text into three deltas or fewer, on character borders.
+func split(text string) []string {
+	runes := []rune(text)
+	step := max(1, (len(runes)+2)/3)
+	var list []string
+	for len(runes) > 0 {
+		n := min(step, len(runes))
+		list = append(list, string(runes[:n]))
+		runes = runes[n:]
+	}
+	return list
+}
+
+// patchFile gives the file and its one line of a patch directive.
+func (d directive) patchFile() (file, line string) {
+	file, line, _ = strings.Cut(d.arg, " ")
+	if file == "" {
+		file = "hello.txt"
+	}
+	if line == "" {
+		line = "hello"
+	}
+	return file, line
+}
+
+// question gives the parts of an ask directive; there are always two choices.
+func (d directive) question() (text string, choices []string) {
+	parts := strings.Split(d.arg, "|")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	if len(parts) < 3 {
+		return parts[0], []string{"yes", "no"}
+	}
+	return parts[0], parts[1:]
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("between two deltas: %w", ctx.Err())
+	case <-t.C:
+		return nil
+	}
+}
