@@ -1,0 +1,236 @@
+package core
+
+import (
+	"slices"
+)
+
+// requestRaised takes an agent's question. One that belongs to no turn, or to
+// a turn that is being stopped, is declined at once.
+func (m *machine) requestRaised(n RequestRaised, id string) {
+	t := m.named(n.Turn)
+	if t == nil || t.Intent != IntentNone || m.s.Closing != nil {
+		action := ActionCancel
+		if t == nil {
+			action = refusal(n.Spec)
+		}
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "request_declined"}, lateFor(n.Turn), raw(n.Raw))
+		m.dismiss(n.Ref, action, "no turn waits for this")
+		return
+	}
+	t = m.edit(m.accepted(t, nil))
+	r := Request{
+		ID: id, SessionID: t.Rec.SessionID, TurnID: t.Rec.ID, Owner: t.Rec.Owner, Ref: n.Ref,
+		Status: RequestPending, RequestSpec: n.Spec, CreatedAt: m.now,
+	}
+	if d := m.timeouts().Request; d > 0 {
+		r.ExpiresAt = m.now.Add(d)
+	}
+	t.Requests = append(t.Requests[:len(t.Requests):len(t.Requests)], OpenRequest{Rec: r})
+	t.Rec.LastEventAt = m.now
+	t.Rec.Activity = cut("waiting for an answer: "+n.Spec.Prompt, activityBytes)
+	m.append(RequestCreated, dataRequest{Request: r}, ofRequest(r), raw(n.Raw))
+	m.do(doPutRequest{Request: r})
+	m.do(doPutTurn{Turn: t.Snapshot()})
+	m.arm(TimerID{Kind: TimerRequest, ID: id}, m.timeouts().Request)
+	m.rearmIdle(t)
+}
+
+// refusal gives the mildest way to say no that a request offers.
+func refusal(s RequestSpec) Action {
+	if slices.Contains(s.Actions, ActionDeny) {
+		return ActionDeny
+	}
+	return ActionCancel
+}
+
+// dismiss answers a request by core itself; nobody waits for the outcome.
+func (m *machine) dismiss(ref string, a Action, reason string) {
+	p := PendingOp{ID: m.newOp(), Kind: OpDismiss}
+	m.s.Ops = append(m.s.Ops[:len(m.s.Ops):len(m.s.Ops)], p)
+	m.do(doSend{Op: Respond{ID: p.ID, Ref: ref, Response: Response{Action: a, Reason: reason}}})
+	m.arm(TimerID{Kind: TimerCommand, Op: p.ID}, m.timeouts().ProviderCommand)
+}
+
+// respond claims a request for the first valid answer.
+func (m *machine) respond(in inRespond) {
+	t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.ID == in.RequestID })
+	if t == nil {
+		m.refuse(in.Token, notPending(in.RequestID, RequestDoneExpired))
+		return
+	}
+	q := t.Requests[i]
+	if q.Claim != nil {
+		m.refuse(in.Token, notPending(in.RequestID, RequestClaimed))
+		return
+	}
+	resp, err := CheckResponse(q.Rec.RequestSpec, in.Response)
+	if err != nil {
+		m.refuse(in.Token, err.WithDetail("request_id", in.RequestID))
+		return
+	}
+	q.Claim = &Claim{Op: m.newOp(), Token: in.Token, Response: resp, By: in.By, Client: in.Client, Key: in.Key}
+	m.setRequest(t, i, q)
+	m.do(doPutRequest{Request: q.snapshot()})
+	m.do(doSend{Op: Respond{ID: q.Claim.Op, Ref: q.Rec.Ref, Response: resp}})
+	m.arm(TimerID{Kind: TimerCommand, Op: q.Claim.Op}, m.timeouts().ProviderCommand)
+}
+
+func notPending(id string, st RequestStatus) *Error {
+	e := Errorf(CodeRequestNotPending, "request %s is %s", id, st).WithDetail("state", st).WithDetail("request_id", id)
+	if st == RequestClaimed {
+		return e.WithHint("Another answer is being delivered; inspect {id: %q} shows how it ends.", id)
+	}
+	return e.WithHint("The first answer counts. inspect {id: %q} shows how it ended.", id)
+}
+
+// openRequest finds a request that has not ended.
+func (m *machine) openRequest(is func(OpenRequest) bool) (*ActiveTurn, int) {
+	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
+		if t == nil {
+			continue
+		}
+		if i := slices.IndexFunc(t.Requests, is); i >= 0 {
+			return t, i
+		}
+	}
+	return nil, -1
+}
+
+func (m *machine) setRequest(t *ActiveTurn, i int, q OpenRequest) {
+	t = m.edit(t)
+	t.Requests = slices.Clone(t.Requests)
+	t.Requests[i] = q
+}
+
+// dropRequest takes an ended request off its turn.
+func (m *machine) dropRequest(t *ActiveTurn, id string) *ActiveTurn {
+	t = m.edit(t)
+	t.Requests = slices.DeleteFunc(slices.Clone(t.Requests), func(q OpenRequest) bool { return q.Rec.ID == id })
+	if len(t.Requests) == 0 {
+		t.Requests = nil
+		m.rearmIdle(t)
+	}
+	m.disarm(TimerID{Kind: TimerRequest, ID: id})
+	return t
+}
+
+// respondDone takes the provider's word on an answer.
+func (m *machine) respondDone(turn string, q OpenRequest, n OpDone) {
+	t := m.byID(turn)
+	m.disarm(TimerID{Kind: TimerCommand, Op: q.Claim.Op})
+	if n.Err == nil {
+		m.resolve(t, q, n.Raw)
+		return
+	}
+	m.refuse(q.Claim.Token, Errorf(CodeResponseRejected, "the provider refused the answer: %s", n.Err.Message).
+		WithHint("The request %s is pending again: inspect it and answer differently.", q.Rec.ID).WithDetail("request_id", q.Rec.ID))
+	q.Claim = nil
+	i := slices.IndexFunc(t.Requests, func(o OpenRequest) bool { return o.Rec.ID == q.Rec.ID })
+	m.setRequest(t, i, q)
+	m.do(doPutRequest{Request: q.snapshot()})
+	t = m.byID(turn)
+	switch {
+	case t.Intent != IntentNone:
+		m.expire(t, q, ReasonInterrupted)
+	case !q.Rec.ExpiresAt.IsZero() && !m.now.Before(q.Rec.ExpiresAt):
+		m.noAnswer(t, q)
+	}
+}
+
+// resolve ends a request with the claimed answer.
+func (m *machine) resolve(t *ActiveTurn, q OpenRequest, frame []byte) {
+	c := q.Claim
+	r := q.Rec
+	r.Status = RequestDoneResolved
+	r.Resolution = &Resolution{Action: c.Response.Action, Scope: c.Response.Scope, By: c.By, Client: c.Client, Reason: c.Response.Reason, At: m.now}
+	m.append(RequestResolved, dataResolved{Action: c.Response.Action, Scope: c.Response.Scope, By: c.By, Client: c.Client, Reason: c.Response.Reason}, ofRequest(r), raw(frame))
+	m.do(doPutRequest{Request: r})
+	t = m.dropRequest(t, r.ID)
+	t.Rec.Activity, t.Rec.LastEventAt = "", m.now
+	m.do(doPutTurn{Turn: t.Snapshot()})
+	m.keep(c.Key, r.TurnID, r.ID)
+	m.reply(c.Token, r)
+}
+
+// requestWithdrawn takes the provider's word that it no longer waits. For a
+// claimed request that is the acknowledgement.
+func (m *machine) requestWithdrawn(n RequestWithdrawn) {
+	t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.Ref == n.Ref })
+	if t == nil {
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "request_withdrawn"}, raw(n.Raw))
+		return
+	}
+	q := t.Requests[i]
+	if q.Claim != nil {
+		m.disarm(TimerID{Kind: TimerCommand, Op: q.Claim.Op})
+		m.resolve(t, q, n.Raw)
+		return
+	}
+	t = m.expire(t, q, ReasonProviderResolved)
+	m.do(doPutTurn{Turn: t.Snapshot()})
+}
+
+// expire ends a request without an answer. Whoever was answering it is told.
+func (m *machine) expire(t *ActiveTurn, q OpenRequest, reason Reason) *ActiveTurn {
+	r := q.Rec
+	r.Status = RequestDoneExpired
+	r.Resolution = &Resolution{By: expiredBy(reason), Reason: string(reason), At: m.now}
+	m.append(RequestExpired, dataExpired{Reason: reason}, ofRequest(r))
+	m.do(doPutRequest{Request: r})
+	if q.Claim != nil {
+		m.disarm(TimerID{Kind: TimerCommand, Op: q.Claim.Op})
+		m.refuse(q.Claim.Token, expiredWhileClaimed(r.ID, reason))
+	}
+	return m.dropRequest(t, r.ID)
+}
+
+// expiredWhileClaimed is what the answerer of a request hears that ended under
+// it.
+func expiredWhileClaimed(id string, reason Reason) *Error {
+	switch reason {
+	case ReasonResponseUncertain:
+		return Errorf(CodeResponseUncertain, "it is unknown whether the provider took the answer to %s", id).
+			WithHint("The session was stopped for safety. inspect {id: %q}, then resume it if the work should go on.", id).WithDetail("request_id", id)
+	case ReasonTransportLost, ReasonServerRestarted:
+		return Errorf(CodeSessionUnavailable, "the provider went away while it was told the answer to %s", id).
+			WithHint("Resume the session with start_session {resume: ...}.").WithDetail("request_id", id)
+	}
+	return notPending(id, RequestDoneExpired)
+}
+
+func expiredBy(r Reason) string {
+	switch r {
+	case ReasonNoAnswer:
+		return ByTimeout
+	case ReasonProviderResolved, ReasonTurnEnded, ReasonTransportLost:
+		return ByProvider
+	}
+	return ByClose
+}
+
+// expireAll ends every open request of a turn.
+func (m *machine) expireAll(t *ActiveTurn, reason Reason) *ActiveTurn {
+	for _, q := range t.Requests {
+		r := reason
+		if q.Claim != nil && (reason == ReasonServerRestarted || reason == ReasonDurabilityLost) {
+			r = ReasonResponseUncertain
+		}
+		t = m.expire(t, q, r)
+	}
+	return t
+}
+
+// noAnswer ends a request that nobody answered in time, in the way that its
+// protocol offers: deny, else cancel, else the turn is interrupted.
+func (m *machine) noAnswer(t *ActiveTurn, q OpenRequest) {
+	t = m.expire(t, q, ReasonNoAnswer)
+	m.do(doPutTurn{Turn: t.Snapshot()})
+	switch {
+	case slices.Contains(q.Rec.Actions, ActionDeny):
+		m.dismiss(q.Rec.Ref, ActionDeny, string(ReasonNoAnswer))
+	case slices.Contains(q.Rec.Actions, ActionCancel):
+		m.dismiss(q.Rec.Ref, ActionCancel, string(ReasonNoAnswer))
+	default:
+		m.stopTurn(t, "", q.Rec.Ref)
+	}
+}

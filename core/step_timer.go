@@ -1,0 +1,127 @@
+package core
+
+import "slices"
+
+// timer acts on a bound that was reached. A timer that no longer fits the
+// facts does nothing.
+func (m *machine) timer(id TimerID) {
+	if m.s.End != EndNone {
+		return
+	}
+	switch id.Kind {
+	case TimerStartup:
+		if m.s.Link == LinkOpening && m.s.Closing == nil {
+			m.cancelOpening(Errorf(CodeStartTimeout, "the provider was not ready within %s", m.timeouts().Startup).
+				WithHint("Try again with a larger startup_timeout_ms, or see list_providers {provider: %q, refresh: true}.", m.s.Base.Config.Provider).Retry(),
+				EndFailed, "", 0)
+		}
+	case TimerTurnStart:
+		if t := m.s.Turn; t != nil && t.Rec.ID == id.ID && t.Phase == PhaseStarting && m.s.Theirs == nil && m.s.Link == LinkUp {
+			m.fail(t, &TurnError{Code: TurnUncertain, Message: "the provider did not say in time whether it took the turn"})
+		}
+	case TimerCommand:
+		m.commandTimeout(id.Op)
+	case TimerInterrupt:
+		m.interruptTimeout(id.ID)
+	case TimerTurnRuntime:
+		if t := m.byID(id.ID); t != nil && m.s.Closing == nil {
+			m.stopTurn(t, TurnRuntimeTimeout, "")
+		}
+	case TimerTurnIdle:
+		if t := m.byID(id.ID); t != nil && len(t.Requests) == 0 && m.s.Closing == nil {
+			m.stopTurn(t, TurnIdleTimeout, "")
+		}
+	case TimerSessionIdle:
+		if m.s.Status() == StatusIdle && len(m.s.Queue) == 0 {
+			m.beginClose(ReasonIdleTimeout, 0)
+		}
+	case TimerRequest:
+		t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID })
+		if t != nil && t.Requests[i].Claim == nil {
+			m.noAnswer(t, t.Requests[i])
+		}
+	case TimerHangup:
+		if m.s.Closing != nil && m.s.Closing.HungUp && m.s.Link == LinkUp {
+			m.finish()
+		}
+	}
+}
+
+// commandTimeout says that the outcome of a command is unknown. An answer to a
+// request that may or may not have arrived retires the session.
+func (m *machine) commandTimeout(op OpID) {
+	if t, i := m.openRequest(func(q OpenRequest) bool { return q.Claim != nil && q.Claim.Op == op }); t != nil {
+		t = m.expire(t, t.Requests[i], ReasonResponseUncertain)
+		m.fail(t, &TurnError{Code: TurnUncertain, Message: "it is unknown whether the provider took an answer"})
+		return
+	}
+	i := slices.IndexFunc(m.s.Ops, func(p PendingOp) bool { return p.ID == op })
+	if i < 0 {
+		return
+	}
+	p := m.s.Ops[i]
+	m.s.Ops = slices.Delete(slices.Clone(m.s.Ops), i, i+1)
+	if p.Kind == OpDismiss {
+		m.append(TypeWarning, Warning{Message: "The provider did not confirm an answer in time."})
+		return
+	}
+	m.refuse(p.Token, Errorf(CodeResponseUncertain, "the provider did not say in time whether it took the command").
+		WithHint("replay the session to see whether it had an effect before sending it again."))
+}
+
+// fail ends a turn as failed and retires the session; one that is closing
+// anyway goes on closing.
+func (m *machine) fail(t *ActiveTurn, err *TurnError) {
+	m.terminal(t, TurnDoneFailed, "", Result{Error: err}, nil)
+	if m.s.Closing != nil {
+		m.closeOn()
+		return
+	}
+	m.s.Err = err
+	m.retire(EndFailed, "", 0)
+}
+
+// interruptTimeout says that the provider gave no verdict on an interrupt.
+func (m *machine) interruptTimeout(turn string) {
+	t := m.byID(turn)
+	if t == nil || t.Intent == IntentNone {
+		return
+	}
+	switch {
+	case m.s.Closing != nil:
+		m.terminal(m.expireAll(t, ReasonSessionClosed), TurnDoneInterrupted, ReasonSessionClosed, Result{}, nil)
+		m.closeOn()
+	case t.Cause != "":
+		m.fail(t, &TurnError{Code: t.Cause, Message: "the turn took too long and the provider did not stop it"})
+	default:
+		m.terminal(m.expireAll(t, ReasonNoVerdict), TurnDoneInterrupted, ReasonNoVerdict, Result{}, nil)
+		m.s.Err = &TurnError{Code: TurnUncertain, Message: "the provider did not confirm an interrupt"}
+		m.retire(EndFailed, ReasonNoVerdict, 0)
+	}
+}
+
+// storeFailed takes a failed commit: the session goes on without durability,
+// or ends, as the operator chose.
+func (m *machine) storeFailed(in inStoreFailed) {
+	if !in.Stop {
+		if m.s.Durability != DurabilityDegraded {
+			m.s.Durability = DurabilityDegraded
+			m.append(StoreFailure, dataStoreFailed{Message: in.Message})
+		}
+		return
+	}
+	err := &TurnError{Code: TurnStoreFailed, Message: "the journal could not be written"}
+	m.s.Durability, m.s.Err = DurabilityDegraded, err
+	switch {
+	case m.s.Link == LinkOpening:
+		m.cancelOpening(Errorf(CodeStoreFailed, "the session could not be stored").WithHint("Check the disk and the database file, then start again."), EndFailed, "", 0)
+	case m.s.Status().Live():
+		m.append(StoreFailure, dataStoreFailed{Message: in.Message})
+		for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
+			if t != nil {
+				m.terminal(t, TurnDoneFailed, "", Result{Error: err}, nil)
+			}
+		}
+		m.retire(EndFailed, "", 0)
+	}
+}

@@ -1,0 +1,484 @@
+package core
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// Bounds of a session's queue and of what a turn's snapshot repeats.
+const (
+	MaxQueue      = 64
+	MaxQueueBytes = 16 << 20
+	MaxPrompt     = 8 << 20
+	previewChars  = 80
+	activityBytes = 120
+	maxTurnFiles  = 500
+	maxTurnNotes  = 20
+)
+
+// send admits a turn: at once when the session is idle, behind the others when
+// it may queue.
+func (m *machine) send(in inSend) {
+	if err := m.notUsable(); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	rec := Turn{
+		ID: in.TurnID, SessionID: m.s.Base.Config.SessionID, Owner: m.s.Base.Config.Owner,
+		Origin: OriginCaller, Epoch: m.s.Epoch, PromptPreview: preview(in.Input.Prompt), PromptHash: in.Hash,
+		AcceptedAt: m.now, Metadata: in.Input.Metadata, Status: TurnIsQueued,
+	}
+	if m.s.Active() == nil && len(m.s.Queue) == 0 {
+		m.disarm(TimerID{Kind: TimerSessionIdle})
+		m.begin(QueuedTurn{Rec: rec, Input: in.Input})
+		m.keep(in.Key, rec.ID, "")
+		m.reply(in.Token, m.s.Turn.Snapshot())
+		return
+	}
+	if !in.Queue {
+		m.refuse(in.Token, m.turnInProgress())
+		return
+	}
+	if err := m.queueFull(in.Input); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	m.s.Queue = append(m.s.Queue[:len(m.s.Queue):len(m.s.Queue)], QueuedTurn{Rec: rec, Input: in.Input})
+	input := in.Input
+	m.append(TurnQueued, dataPrompt{Prompt: in.Input.Prompt, Origin: OriginCaller, Position: len(m.s.Queue)}, ofTurn(rec.ID))
+	m.append(QueueChanged, dataQueue{Queued: len(m.s.Queue)})
+	m.do(doPutTurn{Turn: rec, Input: &input})
+	m.keep(in.Key, rec.ID, "")
+	rec.QueuePosition = len(m.s.Queue)
+	m.reply(in.Token, rec)
+}
+
+func (m *machine) turnInProgress() *Error {
+	t := m.s.Active()
+	if t == nil {
+		return Errorf(CodeTurnInProgress, "queued turns are waiting").
+			WithHint("follow_up queues behind them.")
+	}
+	return Errorf(CodeTurnInProgress, "turn %s is %s", t.Rec.ID, t.Status()).
+		WithHint("follow_up queues behind it, steer adds to it, await {ids: [%q]} waits for it.", t.Rec.ID).
+		WithDetail("turn_id", t.Rec.ID).WithDetail("state", t.Status())
+}
+
+func (m *machine) queueFull(in TurnInput) *Error {
+	n := in.Size()
+	for _, q := range m.s.Queue {
+		n += q.Input.Size()
+	}
+	if len(m.s.Queue) < MaxQueue && n <= MaxQueueBytes {
+		return nil
+	}
+	return Errorf(CodeQueueFull, "the session's queue is full (%d turns, %d bytes with this one)", len(m.s.Queue), n).
+		WithHint("Await some of them first; at most %d turns and %d bytes wait.", MaxQueue, MaxQueueBytes).Retry()
+}
+
+// begin hands a turn to the provider.
+func (m *machine) begin(q QueuedTurn) {
+	t := &ActiveTurn{Rec: q.Rec, Name: q.Rec.ID, Op: m.newOp()}
+	t.Rec.Epoch, t.Rec.LastEventAt = m.s.Epoch, m.now
+	m.s.Turn = t
+	m.append(TurnAccepted, dataPrompt{Prompt: q.Input.Prompt, Origin: OriginCaller}, ofTurn(t.Rec.ID))
+	m.do(doPutTurn{Turn: t.Snapshot()})
+	m.do(doSend{Op: StartTurn{ID: t.Op, TurnID: t.Rec.ID, Input: q.Input}})
+	m.arm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID}, m.timeouts().TurnStart)
+	m.armTurn(t)
+}
+
+func (m *machine) armTurn(t *ActiveTurn) {
+	m.arm(TimerID{Kind: TimerTurnRuntime, ID: t.Rec.ID}, m.timeouts().TurnRuntime)
+	m.arm(TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}, m.timeouts().TurnIdle)
+}
+
+// edit gives a copy of an active turn that may be changed, in its place.
+func (m *machine) edit(t *ActiveTurn) *ActiveTurn {
+	c := *t
+	switch t {
+	case m.s.Turn:
+		m.s.Turn = &c
+	case m.s.Theirs:
+		m.s.Theirs = &c
+	}
+	return &c
+}
+
+// named finds the active turn that a notice names.
+func (m *machine) named(name string) *ActiveTurn {
+	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
+		if t != nil && name != "" && (t.Name == name || t.Rec.ID == name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// byID finds an active turn by our id.
+func (m *machine) byID(id string) *ActiveTurn {
+	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
+		if t != nil && t.Rec.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// startDone takes the provider's answer to StartTurn.
+func (m *machine) startDone(n OpDone) {
+	t := m.s.Turn
+	if t == nil || t.Op != n.Op || t.Phase != PhaseStarting {
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "late_op_done"}, raw(n.Raw))
+		return
+	}
+	if n.Err != nil {
+		m.endTurn(t, TurnDoneFailed, "", Result{Error: &TurnError{Code: TurnRejected, Message: n.Err.Message}}, n.Raw)
+		return
+	}
+	if n.Ref != "" && t.Rec.ProviderRef == "" {
+		t = m.edit(t)
+		t.Rec.ProviderRef = n.Ref
+	}
+	m.accepted(t, n.Raw)
+}
+
+// accepted says that the provider has taken a turn of ours. Behind a turn of
+// the provider's own it is only remembered.
+func (m *machine) accepted(t *ActiveTurn, frame []byte) *ActiveTurn {
+	if t.Phase == PhaseRunning {
+		return t
+	}
+	if m.s.Theirs != nil && t == m.s.Turn {
+		if !t.Accepted {
+			t = m.edit(t)
+			t.Accepted = true
+			m.disarm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID})
+		}
+		return t
+	}
+	return m.running(t, frame)
+}
+
+// running starts a turn that the provider has accepted.
+func (m *machine) running(t *ActiveTurn, frame []byte) *ActiveTurn {
+	t = m.edit(t)
+	t.Phase, t.Accepted = PhaseRunning, true
+	t.Rec.StartedAt, t.Rec.LastEventAt = m.now, m.now
+	m.s.TurnsBegun++
+	m.disarm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID})
+	m.append(TurnStarted, dataTurnStarted{ProviderRef: t.Rec.ProviderRef}, ofTurn(t.Rec.ID), raw(frame))
+	m.do(doPutTurn{Turn: t.Snapshot()})
+	if t.Intent == IntentRecorded {
+		m.sendInterrupt(t)
+	}
+	return t
+}
+
+// turnBegan takes the provider's word that it runs a turn.
+func (m *machine) turnBegan(n TurnBegan, id string) {
+	if t := m.named(n.Turn); t != nil {
+		if t.Rec.ProviderRef == "" && n.Ref != "" {
+			t = m.edit(t)
+			t.Rec.ProviderRef = n.Ref
+		}
+		if t.Phase == PhaseStarting {
+			m.accepted(t, n.Raw)
+			return
+		}
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "turn_began"}, ofTurn(t.Rec.ID), raw(n.Raw))
+		return
+	}
+	busy := m.s.Turn != nil && (m.s.Turn.Phase != PhaseStarting || m.s.Turn.Intent != IntentNone)
+	if busy || m.s.Theirs != nil || m.s.Closing != nil || n.Turn == "" {
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "turn_began"}, raw(n.Raw))
+		return
+	}
+	m.theirs(n, id)
+}
+
+// theirs admits a turn that the provider began by itself.
+func (m *machine) theirs(n TurnBegan, id string) {
+	if m.s.Turn != nil {
+		m.disarm(TimerID{Kind: TimerTurnStart, ID: m.s.Turn.Rec.ID})
+	} else {
+		m.disarm(TimerID{Kind: TimerSessionIdle})
+	}
+	t := &ActiveTurn{Name: n.Turn, Phase: PhaseRunning, Accepted: true, Rec: Turn{
+		ID: id, SessionID: m.s.Base.Config.SessionID, Owner: m.s.Base.Config.Owner,
+		Origin: OriginProvider, Epoch: m.s.Epoch, PromptPreview: preview(n.Prompt), ProviderRef: n.Ref,
+		AcceptedAt: m.now, StartedAt: m.now, LastEventAt: m.now,
+	}}
+	m.s.Theirs = t
+	m.s.TurnsBegun++
+	m.append(TurnAccepted, dataPrompt{Prompt: n.Prompt, Origin: OriginProvider}, ofTurn(id))
+	m.append(TurnStarted, dataTurnStarted{ProviderRef: n.Ref}, ofTurn(id), raw(n.Raw))
+	m.do(doPutTurn{Turn: t.Snapshot()})
+	m.armTurn(t)
+}
+
+// content journals what the agent did and keeps the facts that a snapshot
+// shows.
+func (m *machine) content(n Content) {
+	m.sessionFacts(n.Payload)
+	t := m.named(n.Turn)
+	if t == nil {
+		var late []appendOpt
+		if n.Turn != "" {
+			late = append(late, lateFor(n.Turn))
+		}
+		m.append(n.Payload.EventType(), n.Payload, append(late, raw(n.Raw))...)
+		return
+	}
+	t = m.accepted(t, nil)
+	m.append(n.Payload.EventType(), n.Payload, ofTurn(t.Rec.ID), raw(n.Raw))
+	t = m.edit(t)
+	t.Rec.LastEventAt = m.now
+	m.facts(t, n.Payload)
+	m.rearmIdle(t)
+}
+
+// rearmIdle moves a turn's idle clock, which stands still while a person is
+// asked.
+func (m *machine) rearmIdle(t *ActiveTurn) {
+	if m.timeouts().TurnIdle == 0 || t.Intent != IntentNone {
+		return
+	}
+	id := TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}
+	if len(t.Requests) > 0 {
+		m.disarm(id)
+		return
+	}
+	m.arm(id, m.timeouts().TurnIdle)
+}
+
+func (m *machine) sessionFacts(p Payload) {
+	if u, ok := p.(UsageUpdated); ok && u.Scope == UsageSession {
+		m.s.Usage = &u.Usage
+		if u.CostUSD != nil {
+			m.s.CostUSD = u.CostUSD
+		}
+	}
+}
+
+// facts keeps what a turn's snapshot shows of its content.
+func (m *machine) facts(t *ActiveTurn, p Payload) {
+	switch p := p.(type) {
+	case MessageDelta:
+		t.Rec.Activity = "writing"
+	case ReasoningDelta, Reasoning:
+		t.Rec.Activity = "thinking"
+	case Message:
+		t.Text, t.HasText = p.Text, true
+		t.Rec.Activity = "wrote a message"
+	case ToolStarted:
+		t.Rec.Activity = cut("running: "+firstOf(p.Title, p.Command, p.Name), activityBytes)
+	case FileChange:
+		t.Rec.FilesChanged = mergeFiles(t.Rec.FilesChanged, p.Changes)
+	case UsageUpdated:
+		if p.Scope == UsageTurn {
+			t.Rec.Usage = &p.Usage
+			if p.CostUSD != nil {
+				t.Rec.CostUSD = p.CostUSD
+			}
+		}
+	case Warning:
+		t.Rec.Warnings = addNote(t.Rec.Warnings, p.Message)
+	case ProviderError:
+		t.Rec.Activity = cut("provider error: "+p.Message, activityBytes)
+	}
+}
+
+// turnEnded takes the provider's terminal record.
+func (m *machine) turnEnded(n TurnEnded) {
+	t := m.named(n.Turn)
+	if t == nil {
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "late_turn_ended"}, lateFor(n.Turn), raw(n.Raw))
+		return
+	}
+	if t.Phase == PhaseStarting { // acceptance is implied, also behind a turn of the provider's
+		if t.Intent == IntentRecorded {
+			t = m.edit(t)
+			t.Intent = IntentSent // it is over: there is nothing to interrupt
+		}
+		t = m.running(t, nil)
+	}
+	status := TurnDoneFailed
+	switch n.Verdict {
+	case VerdictCompleted:
+		status = TurnDoneCompleted
+	case VerdictCancelled:
+		status = TurnDoneCancelled
+	}
+	if t.Cause != "" && status != TurnDoneCompleted {
+		status = TurnDoneFailed
+		n.Result.Error = &TurnError{Code: t.Cause, Message: "the turn took too long and was stopped", Provider: n.Result.Provider}
+	}
+	if status == TurnDoneFailed && n.Result.Error == nil {
+		n.Result.Error = &TurnError{Code: TurnProviderError, Message: "the provider reported a failure without a reason"}
+	}
+	m.endTurn(t, status, "", n.Result, n.Raw)
+}
+
+// endTurn gives a turn its one terminal event, the last of that turn, and goes
+// on with what follows it.
+func (m *machine) endTurn(t *ActiveTurn, status TurnStatus, reason Reason, res Result, frame []byte) {
+	m.terminal(t, status, reason, res, frame)
+	if m.s.Closing != nil {
+		m.closeOn()
+		return
+	}
+	if res.Error != nil && res.Error.Code == TurnAuthRequired {
+		m.dropQueue(ReasonQueueCleared)
+	}
+	m.next()
+}
+
+// terminal writes a turn's end and forgets the turn. What it does not decide
+// is what comes next.
+func (m *machine) terminal(t *ActiveTurn, status TurnStatus, reason Reason, res Result, frame []byte) {
+	t = m.expireAll(t, ReasonTurnEnded)
+	for _, k := range []TimerKind{TimerTurnStart, TimerTurnRuntime, TimerTurnIdle, TimerInterrupt} {
+		m.disarm(TimerID{Kind: k, ID: t.Rec.ID})
+	}
+	rec := t.Rec
+	rec.Status, rec.Reason, rec.FinishedAt, rec.LastEventAt = status, reason, m.now, m.now
+	rec.Activity, rec.StopReason, rec.ProviderSessionID = "", res.StopReason, m.s.ProviderSessionID
+	rec.Error, rec.StructuredOutput = res.Error, res.StructuredOutput
+	if res.Usage != nil {
+		rec.Usage = res.Usage
+	}
+	if res.CostUSD != nil {
+		rec.CostUSD = res.CostUSD
+	}
+	rec.FilesChanged = mergeFiles(rec.FilesChanged, res.FilesChanged)
+	for _, w := range res.Warnings {
+		rec.Warnings = addNote(rec.Warnings, w)
+	}
+	if rec.Text = t.Text; !t.HasText {
+		rec.Text = res.Text
+	}
+	rec.TextBytes = len(rec.Text)
+	m.append(terminalEvent(status), &dataTerminal{Status: status, Reason: reason, Result: dataResult{
+		Text: rec.Text, TextBytes: rec.TextBytes, Usage: rec.Usage, CostUSD: rec.CostUSD,
+		ProviderSessionID: rec.ProviderSessionID, StopReason: rec.StopReason,
+		StructuredOutput: rec.StructuredOutput, Error: rec.Error, Provider: res.Provider,
+	}}, ofTurn(rec.ID), raw(frame))
+	m.do(doPutTurn{Turn: rec})
+	m.s.Last = &rec
+	if m.s.Theirs != nil && m.s.Theirs.Rec.ID == rec.ID {
+		m.s.Theirs = nil
+	} else {
+		m.s.Turn = nil
+	}
+}
+
+func terminalEvent(s TurnStatus) EventType {
+	switch s {
+	case TurnDoneCompleted:
+		return TurnCompleted
+	case TurnDoneCancelled:
+		return TurnCancelled
+	case TurnDoneInterrupted:
+		return TurnInterrupted
+	}
+	return TurnFailed
+}
+
+// next goes on after a turn: with ours that stood behind the provider's, with
+// the queue, or to idle.
+func (m *machine) next() {
+	switch t := m.s.Turn; {
+	case m.s.Theirs != nil:
+	case t != nil && t.Phase == PhaseStarting && t.Accepted:
+		m.running(t, nil)
+	case t != nil && t.Phase == PhaseStarting:
+		m.arm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID}, m.timeouts().TurnStart)
+	case t != nil:
+	case len(m.s.Queue) > 0:
+		q := m.s.Queue[0]
+		m.s.Queue = m.s.Queue[1:]
+		m.append(QueueChanged, dataQueue{Queued: len(m.s.Queue)})
+		m.begin(q)
+	default:
+		m.idle()
+	}
+}
+
+// dropQueue ends every queued turn, in order.
+func (m *machine) dropQueue(reason Reason) {
+	for _, q := range m.s.Queue {
+		m.endQueued(q, reason)
+	}
+	if len(m.s.Queue) > 0 {
+		m.s.Queue = nil
+		m.append(QueueChanged, dataQueue{})
+	}
+}
+
+// endQueued ends a turn that never started.
+func (m *machine) endQueued(q QueuedTurn, reason Reason) Turn {
+	rec := q.Rec
+	rec.Status, rec.Reason, rec.FinishedAt = TurnDoneInterrupted, reason, m.now
+	m.append(TurnInterrupted, &dataTerminal{Status: rec.Status, Reason: reason}, ofTurn(rec.ID))
+	m.do(doPutTurn{Turn: rec})
+	return rec
+}
+
+func preview(s string) string {
+	n := 0
+	for i := range s {
+		if n == previewChars {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// cut shortens s to at most max bytes, on a character border.
+func cut(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+func firstOf(ss ...string) string {
+	for _, s := range ss {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func addNote(notes []string, note string) []string {
+	if len(notes) >= maxTurnNotes || slices.Contains(notes, note) {
+		return notes
+	}
+	return append(notes[:len(notes):len(notes)], note)
+}
+
+// mergeFiles adds changed files, without diffs; the last word on a path wins,
+// but a file added and then modified stays added.
+func mergeFiles(have, more []FileEdit) []FileEdit {
+	if len(more) == 0 {
+		return have
+	}
+	out := slices.Clone(have)
+	for _, f := range more {
+		f.Diff = ""
+		i := slices.IndexFunc(out, func(e FileEdit) bool { return e.Path == f.Path })
+		switch {
+		case i < 0 && len(out) < maxTurnFiles:
+			out = append(out, f)
+		case i >= 0 && !(out[i].Kind == FileAdded && f.Kind == FileModified):
+			out[i] = f
+		}
+	}
+	return out
+}
