@@ -1,0 +1,251 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// tree is the power over a running command and all below it. The methods do
+// not wait, and do nothing once the tree is gone.
+type tree interface {
+	interrupt()
+	terminate()
+	// kill ends every process and goes on until none is left.
+	kill()
+	// abandon is for a tree that kill did not end in time: end it by other
+	// means.
+	abandon()
+}
+
+// child is a command of a Local. Its tree tells it, in this order and once
+// each, that the command ended (exited) and that nothing is left (emptied).
+type child struct {
+	local     *Local
+	tree      tree
+	own       segment
+	path      string
+	pid       int
+	startTime uint64
+	root      atomic.Int64 // the topmost process of the tree: guard or command
+	recorded  chan struct{}
+
+	stdin          *os.File
+	stdout, stderr *output
+
+	exit     Exit
+	leftover int
+	left     int           // what could not be ended
+	done     chan struct{} // the command has ended
+	gone     chan struct{} // nothing of the tree is left
+
+	stopOnce  sync.Once
+	hurryOnce sync.Once
+	killOnce  sync.Once
+	hurry     chan struct{} // no more politeness
+}
+
+var _ Child = (*child)(nil)
+
+func newChild(l *Local, run *launch) *child {
+	return &child{
+		local:    l,
+		own:      run.own,
+		path:     run.path,
+		recorded: make(chan struct{}),
+		done:     make(chan struct{}),
+		gone:     make(chan struct{}),
+		hurry:    make(chan struct{}),
+	}
+}
+
+// PID is the command's process id; its guard is another process.
+func (c *child) PID() int { return c.pid }
+
+func (c *child) Stdin() io.WriteCloser { return c.stdin }
+func (c *child) Stdout() io.Reader     { return c.stdout }
+func (c *child) Stderr() io.Reader     { return c.stderr }
+func (c *child) Done() <-chan struct{} { return c.done }
+
+// Exit says how the command ended; before Done it is the zero value.
+func (c *child) Exit() Exit {
+	select {
+	case <-c.done:
+		return c.exit
+	default:
+		return Exit{}
+	}
+}
+
+// Gone is closed when nothing of the tree is left. It comes after Done, and
+// later than Done when the command left processes behind.
+func (c *child) Gone() <-chan struct{} { return c.gone }
+
+// Leftover says how many processes the command had left behind when it ended;
+// 0 before Done.
+func (c *child) Leftover() int {
+	select {
+	case <-c.done:
+		return c.leftover
+	default:
+		return 0
+	}
+}
+
+// exited is told by the tree: the command has ended and was reaped.
+func (c *child) exited(e Exit, leftover int) {
+	c.exit, c.leftover = e, leftover
+	close(c.done)
+}
+
+// emptied is told by the tree: nothing is left, but for a number of processes
+// that cannot be ended. The row goes before anyone who waits learns of it, so
+// that "stopped" also means "forgotten"; it stays if something is left.
+func (c *child) emptied(left int) {
+	c.left = left
+	if left == 0 {
+		c.local.erase(c)
+	}
+	c.local.forget(c)
+	c.stdin.Close()
+	close(c.gone)
+}
+
+// Stop ends the tree by the ladder: end of input, EOFWait, INT, StopWait,
+// TERM, StopWait, KILL. When the command itself ends on the way, what it left
+// behind gets TERM, LeftoverWait, KILL. The ladder runs once: a second Stop
+// joins it. The first ctx to end among those who wait turns to KILL at once.
+// Stop returns when nothing is left; the error, CodeInternal, says that
+// something could not be ended within KillWait.
+func (c *child) Stop(ctx context.Context) error {
+	c.stopOnce.Do(func() { go c.ladder() })
+	select {
+	case <-c.gone:
+	case <-ctx.Done():
+	case <-c.hurry:
+	}
+	return c.Kill()
+}
+
+// Kill ends the tree at once, also in the middle of a Stop, and returns when
+// nothing is left. The error is that of Stop.
+func (c *child) Kill() error {
+	c.hurryOnce.Do(func() { close(c.hurry) })
+	c.killOnce.Do(func() { go c.end() })
+	if c.await(KillWait) && c.left == 0 {
+		return nil
+	}
+	return core.Errorf(core.CodeInternal, "process %d or a descendant of it could not be ended", c.pid).
+		WithHint("It sleeps in the kernel or belongs to another user. Look at it with ps.").
+		WithDetail("pid", c.pid)
+}
+
+// end kills the tree and sees to it that readers of its output end too. It
+// lives for at most GuardKillWait and DrainWait beyond KillWait.
+func (c *child) end() {
+	select {
+	case <-c.gone:
+	default:
+		c.tree.kill()
+	}
+	if !c.await(GuardKillWait) {
+		c.tree.abandon()
+	}
+	if c.await(KillWait) {
+		c.stdout.finish()
+		c.stderr.finish()
+	}
+}
+
+// ladder is the polite part of Stop. It ends when the tree is gone, when
+// somebody is in a hurry, or at its last rung, where it kills.
+func (c *child) ladder() {
+	c.stdin.Close()
+	if !c.rung(c.local.opt.EOFWait) {
+		return
+	}
+	if !c.ended() {
+		c.tree.interrupt()
+		if !c.rung(c.local.opt.StopWait) {
+			return
+		}
+	}
+	if !c.ended() {
+		c.tree.terminate()
+		if !c.rung(c.local.opt.StopWait) {
+			return
+		}
+	}
+	if c.ended() { // and yet not gone: what it left behind
+		c.tree.terminate()
+		if !c.rest(c.local.opt.LeftoverWait) {
+			return
+		}
+	}
+	_ = c.Kill()
+}
+
+// rung waits for the command to end, at most d. It says whether there is more
+// to do.
+func (c *child) rung(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.hurry:
+		return false
+	case <-c.done:
+	case <-timer.C:
+		return true
+	}
+	// Most commands leave nothing, and the news of that follows at once.
+	return c.rest(emptyNews)
+}
+
+// emptyNews is how long the news that a tree is gone may follow the news that
+// its command ended.
+const emptyNews = 20 * time.Millisecond
+
+// rest waits for the tree to be gone, at most d. It says whether there is more
+// to do.
+func (c *child) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.hurry:
+		return false
+	case <-c.gone:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// await waits for the tree to be gone, at most d, and says whether it is.
+func (c *child) await(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.gone:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (c *child) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// String names the child in logs.
+func (c *child) String() string { return fmt.Sprintf("%s (pid %d)", c.path, c.pid) }

@@ -1,0 +1,47 @@
+package process
+
+import (
+	"os"
+	"syscall"
+)
+
+// ownGroup keeps a console's Ctrl-C for us away from the command.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// Windows has no signals: the ladder waits in vain at INT and TERM, unless the
+// command ends at its end of input.
+func interruptGroup(*os.Process) {}
+func terminateGroup(*os.Process) {}
+
+// killGroup does nothing: only the command itself is ended, by its handle.
+func killGroup(int) {}
+
+func exitOf(state *os.ProcessState) Exit {
+	if state == nil {
+		return Exit{Code: -1}
+	}
+	return Exit{Code: state.ExitCode()}
+}
+
+func (c *child) openPipes(run *launch) error {
+	var ours [3]*os.File
+	for i := range ours {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(ours[:])
+			closeAll(run.stdio[:])
+			return err
+		}
+		ours[i], run.stdio[i] = r, w
+		if i == 0 {
+			ours[i], run.stdio[i] = w, r
+		}
+	}
+	c.stdin, c.stdout, c.stderr = ours[0], &output{f: ours[1]}, &output{f: ours[2]}
+	return nil
+}
+
+// readNow has no use here: these pipes have no deadlines.
+func readNow(*os.File, []byte) int { return 0 }

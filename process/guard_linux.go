@@ -1,0 +1,242 @@
+package process
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The guard is this program executed again with guardArgs. It inherits its
+// socket to the server and the command's ends of the pipes.
+const (
+	fdControl = 3
+	fdStdin   = 4
+	fdStdout  = 5
+	fdStderr  = 6
+)
+
+// guardArgs is the whole argv of a guard. The last word keeps it apart from a
+// program's own command of that name.
+var guardArgs = []string{"harness-mcp", "guard", "control=3"}
+
+// initialized says that the program called Init, so that it can be executed
+// again as a guard.
+var initialized atomic.Bool
+
+// Init turns this process into a guard when it was started as one, and then
+// does not return. Call it first in main, before flags are read; a test binary
+// calls it first in TestMain. Without it commands have no guard.
+func Init() {
+	if slices.Equal(os.Args, guardArgs) {
+		os.Exit(guardMain())
+	}
+	initialized.Store(true)
+}
+
+// guardReady says whether commands can have a guard.
+func guardReady() bool { return initialized.Load() }
+
+// guard is the state of a guard process. Its main goroutine alone touches it;
+// one goroutine reads the server's commands, one waits for children.
+type guard struct {
+	control  *os.File
+	command  int
+	commands chan byte               // closed when the server is gone
+	exits    chan syscall.WaitStatus // the command's end, once
+	empty    chan struct{}           // closed when no child is left
+}
+
+func guardMain() int {
+	// The command dies with the thread that forked it, so that must be one
+	// that lives as long as the guard.
+	runtime.LockOSThread()
+	// Signals that a group or a terminal sends are not for the guard. They are
+	// caught and dropped, not ignored, because a command inherits what is
+	// ignored, also from the server's parent.
+	signal.Notify(make(chan os.Signal, 1))
+	// Nothing but what is meant for the command may reach it.
+	_ = unix.CloseRange(fdControl, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	for fd := fdControl; fd <= fdStderr; fd++ {
+		unix.CloseOnExec(fd)
+	}
+	g := &guard{
+		control:  os.NewFile(fdControl, "control"),
+		commands: make(chan byte),
+		exits:    make(chan syscall.WaitStatus, 1),
+		empty:    make(chan struct{}),
+	}
+	o, err := readOrder(g.control)
+	if err != nil {
+		return 1
+	}
+	if err := g.start(o); err != nil {
+		g.report(report{kind: repFailed, a: errnoOf(err)})
+		return 1
+	}
+	go g.read()
+	go g.wait()
+	g.run()
+	return 0
+}
+
+// start makes the guard the reaper of all its descendants, executes the command
+// and lets go of its pipes.
+func (g *guard) start(o order) error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	pid, err := syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
+		Dir:   o.dir,
+		Env:   o.env,
+		Files: []uintptr{fdStdin, fdStdout, fdStderr},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	for fd := fdStdin; fd <= fdStderr; fd++ {
+		unix.Close(fd) // else nobody would ever see the end of the output
+	}
+	if err != nil {
+		return err
+	}
+	g.command = pid
+	// Nobody waits yet, so the pid is the command's even if it has ended.
+	g.report(report{kind: repStarted, a: uint64(pid), b: startTimeOf(pid)})
+	return nil
+}
+
+// read passes the server's commands on until the server is gone.
+func (g *guard) read() {
+	defer close(g.commands)
+	var b [1]byte
+	for {
+		n, err := g.control.Read(b[:])
+		if n == 1 {
+			g.commands <- b[0]
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// wait reaps every child until there is none, and then there never will be:
+// a descendant is a child, or below one. Before it tells of the command's end
+// it reaps what has ended already, since mostly that was all.
+func (g *guard) wait() {
+	defer close(g.empty)
+	ended, told := false, false
+	var last syscall.WaitStatus
+	for {
+		options := 0
+		if ended && !told {
+			options = syscall.WNOHANG
+		}
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, options, nil)
+		none := err != nil && err != syscall.EINTR // ECHILD
+		if ended && !told && (none || pid == 0) {
+			g.exits <- last
+			told = true
+		}
+		if none {
+			return
+		}
+		if pid == g.command && (status.Exited() || status.Signaled()) {
+			ended, last = true, status
+		}
+	}
+}
+
+// run obeys the server until the tree is gone. Once it is killing it never
+// stops, since it is the only one who can.
+func (g *guard) run() {
+	var again <-chan time.Time
+	pause := pollMin
+	commands := g.commands
+	for {
+		select {
+		case status := <-g.exits:
+			g.report(report{kind: repExited, a: uint64(status), b: g.leftover()})
+		case <-g.empty:
+			g.lastExit()
+			g.report(report{kind: repEmpty})
+			return
+		case command, ok := <-commands:
+			switch {
+			case !ok || command == cmdKill:
+				g.signalTree(syscall.SIGKILL)
+				again = time.After(pause)
+			case command == cmdInterrupt:
+				g.signalTree(syscall.SIGINT)
+			case command == cmdTerminate:
+				g.signalTree(syscall.SIGTERM)
+			}
+			if !ok {
+				commands = nil
+			}
+		case <-again:
+			g.signalTree(syscall.SIGKILL)
+			pause = min(2*pause, pollMax)
+			again = time.After(pause)
+		}
+	}
+}
+
+// lastExit reports the command's end if that news still waits.
+func (g *guard) lastExit() {
+	select {
+	case status := <-g.exits:
+		g.report(report{kind: repExited, a: uint64(status)})
+	default:
+	}
+}
+
+// leftover counts the descendants that live on after the command.
+func (g *guard) leftover() uint64 {
+	select {
+	case <-g.empty:
+		return 0
+	default:
+	}
+	all, err := processes()
+	if err != nil {
+		return 0
+	}
+	n := uint64(0)
+	for _, p := range descendants(all, []int{os.Getpid()}, nil) {
+		if !p.dead() {
+			n++
+		}
+	}
+	return n
+}
+
+// signalTree signals every descendant, parents first, so that none sees a
+// child die and starts another.
+func (g *guard) signalTree(sig syscall.Signal) {
+	all, err := processes()
+	if err != nil { // no /proc: the group is what can be reached
+		_ = syscall.Kill(-g.command, sig)
+		return
+	}
+	for _, p := range descendants(all, []int{os.Getpid()}, nil) {
+		if !p.dead() {
+			_ = p.signal(sig)
+		}
+	}
+}
+
+// report tells the server. It may be gone, and then nobody is to be told.
+func (g *guard) report(r report) { _, _ = g.control.Write(r.encode()) }
+
+func errnoOf(err error) uint64 {
+	if errno, ok := err.(syscall.Errno); ok {
+		return uint64(errno)
+	}
+	return uint64(syscall.EIO)
+}

@@ -1,0 +1,32 @@
+//go:build !linux
+
+package process
+
+import (
+	"context"
+	"errors"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Init turns this process into a guard when it was started as one. Guards need
+// Linux, so here it does nothing. Call it first in main all the same.
+func Init() {}
+
+func guardReady() bool { return false }
+
+func startGuarded(context.Context, *child, *launch) error {
+	return errors.New("guards need Linux")
+}
+
+// bootID and startTimeOf are unknown here, so rows serve for reading only.
+func bootID() string         { return "" }
+func startTimeOf(int) uint64 { return 0 }
+
+// endMarked needs to read other processes' environments, as on Linux only.
+func endMarked(*child) (left int) { return 0 }
+
+// reap finds nothing to end here. It still says which rows belong to the dead.
+func reap(context.Context, map[string]bool, func(string) bool, []core.Child) (Report, error) {
+	return Report{}, nil
+}

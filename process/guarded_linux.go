@@ -1,0 +1,153 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errGuardLost says that a guard ended without saying how its command did.
+var errGuardLost = errors.New("its guard was killed")
+
+// guarded is the tree of a command under a guard, seen from the server.
+type guarded struct {
+	child   *child
+	cmd     *exec.Cmd // the guard
+	control *os.File
+
+	mu sync.Mutex // one command to the guard at a time
+}
+
+// startGuarded starts a guard and lets it execute the command.
+func startGuarded(ctx context.Context, c *child, run *launch) error {
+	frame, err := order{path: run.path, dir: run.dir, args: run.args, env: run.env}.encode()
+	if err != nil {
+		return syscall.E2BIG
+	}
+	g, err := newGuard(c, run)
+	if err != nil {
+		return fmt.Errorf("no guard: %w", err)
+	}
+	c.root.Store(int64(g.cmd.Process.Pid))
+	release := context.AfterFunc(ctx, func() { _ = g.control.SetDeadline(time.Unix(1, 0)) })
+	started, err := g.hello(frame)
+	if !release() && err == nil {
+		err = ctx.Err() // the deadline may be set any time now
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		g.control.Close() // a guard that runs already ends its tree
+		g.discard()
+		return err
+	}
+	c.pid, c.startTime, c.tree = int(started.a), started.b, g
+	go g.watch()
+	return nil
+}
+
+// newGuard executes this program again, with the command's pipes and a socket.
+func newGuard(c *child, run *launch) (*guarded, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "guard")
+	defer theirs.Close()
+	_ = unix.SetNonblock(pair[0], true)
+	control := os.NewFile(uintptr(pair[0]), "control")
+	cmd := &exec.Cmd{
+		Path:       "/proc/self/exe", // also right when the file was replaced
+		Args:       guardArgs,
+		Dir:        "/",
+		Env:        []string{MarkerVar + "=" + run.marker, "GOMAXPROCS=1", "GOTRACEBACK=none"},
+		ExtraFiles: []*os.File{theirs, run.stdio[0], run.stdio[1], run.stdio[2]},
+		// A session of its own: no terminal's signal reaches guard or command,
+		// and no command waits at a terminal that nobody looks at.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		control.Close()
+		return nil, err
+	}
+	return &guarded{child: c, cmd: cmd, control: control}, nil
+}
+
+// hello sends the order and reads what became of it.
+func (g *guarded) hello(frame []byte) (report, error) {
+	if _, err := g.control.Write(frame); err != nil {
+		return report{}, fmt.Errorf("its guard takes no order: %w", err)
+	}
+	r, err := readReport(g.control)
+	switch {
+	case err != nil:
+		return report{}, fmt.Errorf("its guard ended: %w", err)
+	case r.kind == repFailed:
+		return report{}, syscall.Errno(r.a)
+	case r.kind != repStarted:
+		return report{}, fmt.Errorf("its guard said %q first", r.kind)
+	}
+	return r, nil
+}
+
+// discard reaps a guard that is to be forgotten. Its socket is closed, so it
+// ends its tree; one that cannot is killed, and the tree with it.
+func (g *guarded) discard() {
+	late := time.AfterFunc(GuardKillWait, func() { _ = g.cmd.Process.Kill() })
+	_ = g.cmd.Wait()
+	if !late.Stop() {
+		_ = endMarked(g.child)
+	}
+}
+
+// watch listens to the guard as long as that lives, and reaps it.
+func (g *guarded) watch() {
+	ended, empty := false, false
+	for !empty {
+		r, err := readReport(g.control)
+		if err != nil {
+			break
+		}
+		switch r.kind {
+		case repExited:
+			ended = true
+			g.child.exited(exitStatus(syscall.WaitStatus(r.a)), int(r.b))
+		case repEmpty:
+			empty = true
+		}
+	}
+	_ = g.cmd.Wait()
+	g.control.Close()
+	left := 0
+	if !empty { // the guard was killed: the command died with it, others may live
+		_ = proc{pid: g.child.pid, start: g.child.startTime}.signal(syscall.SIGKILL)
+		left = endMarked(g.child)
+	}
+	if !ended {
+		g.child.exited(Exit{Code: -1, Err: errGuardLost}, 0)
+	}
+	g.child.emptied(left)
+}
+
+func (g *guarded) interrupt() { g.send(cmdInterrupt) }
+func (g *guarded) terminate() { g.send(cmdTerminate) }
+func (g *guarded) kill()      { g.send(cmdKill) }
+
+// abandon kills the guard itself, and the command with it; watch does the rest.
+func (g *guarded) abandon() { _ = g.cmd.Process.Kill() }
+
+// send gives the guard a command. A guard that is gone needs none.
+func (g *guarded) send(command byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_ = g.control.SetWriteDeadline(time.Now().Add(GuardWriteWait))
+	_, _ = g.control.Write([]byte{command})
+}

@@ -1,0 +1,257 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// GuardMode says whether commands run under a guard.
+type GuardMode int
+
+const (
+	// GuardAuto uses a guard where there is one: on Linux, when [Init] was
+	// called.
+	GuardAuto GuardMode = iota
+	// GuardOff uses the portable layers only.
+	GuardOff
+	// GuardRequired refuses to start a command without a guard.
+	GuardRequired
+)
+
+// Options configure a [Local]. The zero value works: no rows, no extra
+// directories, the waits of this package.
+type Options struct {
+	// Log remembers children for Reap; nil remembers nothing. A row that cannot
+	// be written is logged and the command runs on, since its guard ends it
+	// anyway.
+	Log core.ChildLog
+	// Instance is the id of this server's instance, for markers and rows.
+	Instance string
+	// PathDirs are searched after PATH for a Spec.Path without separator.
+	PathDirs []string
+	Guard    GuardMode
+	// Logger takes what no caller is there to be told; nil drops it.
+	Logger *slog.Logger
+	// EOFWait, StopWait and LeftoverWait replace the constants of these names
+	// where they are above zero.
+	EOFWait, StopWait, LeftoverWait time.Duration
+}
+
+// Local runs commands on this machine. It is safe for concurrent use.
+type Local struct {
+	opt       Options
+	log       *slog.Logger
+	inherited string // the marker that we run under ourselves
+
+	mu   sync.Mutex
+	live map[*child]struct{}
+}
+
+var _ Runner = (*Local)(nil)
+
+// NewLocal makes a Local. It starts nothing.
+func NewLocal(opt Options) *Local {
+	if opt.EOFWait <= 0 {
+		opt.EOFWait = EOFWait
+	}
+	if opt.StopWait <= 0 {
+		opt.StopWait = StopWait
+	}
+	if opt.LeftoverWait <= 0 {
+		opt.LeftoverWait = LeftoverWait
+	}
+	log := opt.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Local{opt: opt, log: log, inherited: os.Getenv(MarkerVar), live: make(map[*child]struct{})}
+}
+
+// Start runs the command of spec. When it returns without error the command
+// has been executed, and its row is in the log. ctx bounds the starting only;
+// if it ends first nothing is left running.
+//
+// Read Stdout and Stderr of the child to their end, also when the content does
+// not matter: that frees their pipes.
+//
+// Errors: CodeDepth for too many harnesses inside each other,
+// CodeInvalidArgument for a cwd that is no directory or a text with a NUL,
+// CodeNotFound for an executable that is not there, CodeTooLarge for arguments
+// that the system refuses, CodeStartTimeout when ctx ran out, CodeStartFailed
+// for the rest with the system's reason.
+func (l *Local) Start(ctx context.Context, spec Spec) (Child, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, startEnded(spec.Path, err)
+	}
+	if err := checkDepth(l.inherited); err != nil {
+		return nil, err
+	}
+	run, err := l.prepare(spec)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.launch(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.record(ctx, c); err != nil {
+		_ = c.Kill()
+		return nil, err
+	}
+	return c, nil
+}
+
+// launch is a command that was checked and is ready to be executed.
+type launch struct {
+	path   string // absolute
+	args   []string
+	dir    string
+	env    []string // with the marker
+	marker string
+	own    segment // our segment of the marker
+	stdio  [3]*os.File
+}
+
+// prepare checks a spec and settles what to execute.
+func (l *Local) prepare(spec Spec) (*launch, error) {
+	for _, text := range append(append([]string{spec.Path, spec.Dir}, spec.Args...), spec.Env...) {
+		if strings.IndexByte(text, 0) >= 0 {
+			return nil, core.Errorf(core.CodeInvalidArgument,
+				"a path, argument or environment variable contains a NUL byte")
+		}
+	}
+	if err := checkDir(spec.Dir); err != nil {
+		return nil, err
+	}
+	path, _, err := LookPath(spec.Path, l.opt.PathDirs)
+	if err != nil {
+		return nil, err
+	}
+	own := segment{l.opt.Instance, spec.Resource}
+	marker := joinMarker(l.inherited, own)
+	return &launch{
+		path:   path,
+		args:   append([]string{path}, spec.Args...),
+		dir:    spec.Dir,
+		env:    withMarker(spec.Env, marker),
+		marker: marker,
+		own:    own,
+	}, nil
+}
+
+// launch executes a prepared command with pipes, under a guard or not.
+func (l *Local) launch(ctx context.Context, run *launch) (*child, error) {
+	guarded := guardReady()
+	if l.opt.Guard == GuardRequired && !guarded {
+		return nil, core.Errorf(core.CodeStartFailed, "no guard is available for %s", run.path).
+			WithHint("Guards need Linux and a program that calls process.Init first in main.")
+	}
+	c := newChild(l, run)
+	if err := c.openPipes(run); err != nil {
+		return nil, core.Errorf(core.CodeStartFailed, "no pipes for %s: %w", run.path, err)
+	}
+	start := startPlain
+	if guarded && l.opt.Guard != GuardOff {
+		start = startGuarded
+	}
+	l.adopt(c)
+	err := start(ctx, c, run)
+	closeAll(run.stdio[:])
+	if err != nil {
+		l.forget(c)
+		c.closePipes()
+		return nil, startError(run, err)
+	}
+	return c, nil
+}
+
+// record writes the child's row. Only the end of ctx fails the start.
+func (l *Local) record(ctx context.Context, c *child) error {
+	if l.opt.Log == nil {
+		return nil
+	}
+	err := l.opt.Log.PutChild(ctx, core.Child{
+		PID:       c.pid,
+		StartTime: c.startTime,
+		BootID:    bootID(),
+		Instance:  l.opt.Instance,
+		Resource:  c.own.resource,
+		Path:      c.path,
+		At:        time.Now().UTC(),
+	})
+	if err != nil && ctx.Err() != nil {
+		close(c.recorded)
+		return startEnded(c.path, ctx.Err())
+	}
+	if err != nil {
+		l.log.Warn("a child has no row, so a later boot cannot end it by its row",
+			"pid", c.pid, "resource", c.own.resource, "error", err)
+	}
+	close(c.recorded)
+	return nil
+}
+
+// erase deletes the row of a child whose tree is gone.
+func (l *Local) erase(c *child) {
+	if l.opt.Log == nil {
+		return
+	}
+	<-c.recorded // Start writes the row, and always gets there
+	ctx, cancel := context.WithTimeout(context.Background(), RowWait)
+	defer cancel()
+	if err := l.opt.Log.DeleteChild(ctx, l.opt.Instance, c.pid); err != nil {
+		l.log.Warn("the row of a reaped child stays until the next boot",
+			"pid", c.pid, "resource", c.own.resource, "error", err)
+	}
+}
+
+// adopt and forget keep the set of children whose tree may be alive.
+func (l *Local) adopt(c *child) {
+	l.mu.Lock()
+	l.live[c] = struct{}{}
+	l.mu.Unlock()
+}
+
+func (l *Local) forget(c *child) {
+	l.mu.Lock()
+	delete(l.live, c)
+	l.mu.Unlock()
+}
+
+// others lists the root processes of all live children but c.
+func (l *Local) others(c *child) []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var pids []int
+	for o := range l.live {
+		if o != c {
+			pids = append(pids, int(o.root.Load()))
+		}
+	}
+	return pids
+}
+
+// checkDir says whether dir can be a working directory. "" is ours.
+func checkDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return core.Errorf(core.CodeInvalidArgument, "cwd %s does not exist", dir).
+			WithHint("Give an absolute path to an existing directory.")
+	case err != nil:
+		return core.Errorf(core.CodeInvalidArgument, "cwd %s cannot be used: %w", dir, err)
+	case !info.IsDir():
+		return core.Errorf(core.CodeInvalidArgument, "cwd %s is not a directory", dir)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package process
+
+import (
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// MarkerVar is the environment variable that says in every descendant whose it
+// is: instance:resource for each harness around it, outermost first, joined
+// by "/".
+const MarkerVar = "HARNESS_MCP_PARENT"
+
+// Depth says how many harnesses a process with this environment runs in.
+func Depth(environ []string) int { return len(parseMarker(lookup(environ, MarkerVar))) }
+
+// segment is one harness in a marker.
+type segment struct{ instance, resource string }
+
+// String gives the segment as it stands in a marker.
+func (s segment) String() string { return s.instance + ":" + s.resource }
+
+// parseMarker reads a marker, outermost harness first. What is no segment
+// counts as one with an unknown instance, so a mangled marker still has depth.
+func parseMarker(marker string) []segment {
+	if marker == "" {
+		return nil
+	}
+	var out []segment
+	for part := range strings.SplitSeq(marker, "/") {
+		instance, resource, _ := strings.Cut(part, ":")
+		out = append(out, segment{instance, resource})
+	}
+	return out
+}
+
+// checkDepth refuses a child that would run deeper than MaxDepth.
+func checkDepth(inherited string) error {
+	if depth := len(parseMarker(inherited)); depth >= MaxDepth {
+		return core.Errorf(core.CodeDepth,
+			"this server already runs %d harnesses deep, and %d is the limit", depth, MaxDepth).
+			WithHint("Do the work in this agent instead of delegating it further.").
+			WithDetail("depth", depth)
+	}
+	return nil
+}
+
+// withMarker gives env with this marker in place of any it had.
+func withMarker(env []string, marker string) []string {
+	out := make([]string, 0, len(env)+1)
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, MarkerVar+"=") {
+			out = append(out, kv)
+		}
+	}
+	return append(out, MarkerVar+"="+marker)
+}
+
+// joinMarker appends our segment to an inherited marker.
+func joinMarker(inherited string, s segment) string {
+	if inherited == "" {
+		return s.String()
+	}
+	return inherited + "/" + s.String()
+}
+
+// lookup gives the value of a variable, the last one as the C library's
+// programs mostly see it, or "".
+func lookup(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+)
+
+// startPlain executes a command without a guard: a process group of its own,
+// which is killed when the command ends.
+func startPlain(_ context.Context, c *child, run *launch) error {
+	cmd := &exec.Cmd{
+		Path: run.path, Args: run.args, Dir: run.dir, Env: run.env,
+		Stdin: run.stdio[0], Stdout: run.stdio[1], Stderr: run.stdio[2],
+		SysProcAttr: ownGroup(),
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.pid = cmd.Process.Pid
+	c.root.Store(int64(c.pid))
+	c.startTime = startTimeOf(c.pid)
+	c.tree = &plain{child: c, cmd: cmd}
+	go c.tree.(*plain).watch()
+	return nil
+}
+
+// plain is the tree of a command without a guard.
+type plain struct {
+	child *child
+	cmd   *exec.Cmd
+}
+
+// watch owns the waiting. It lives as long as the command, and as the ending
+// of what it left behind, which is bounded by KillWait.
+func (p *plain) watch() {
+	err := p.cmd.Wait()
+	exit := exitOf(p.cmd.ProcessState)
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		exit.Err = err
+	}
+	killGroup(p.child.pid)
+	left := endMarked(p.child)
+	p.child.exited(exit, 0)
+	p.child.emptied(left)
+}
+
+func (p *plain) running() bool { return !p.child.ended() }
+
+func (p *plain) interrupt() {
+	if p.running() {
+		interruptGroup(p.cmd.Process)
+	}
+}
+
+func (p *plain) terminate() {
+	if p.running() {
+		terminateGroup(p.cmd.Process)
+	}
+}
+
+func (p *plain) kill() {
+	if p.running() {
+		killGroup(p.child.pid)
+		_ = p.cmd.Process.Kill() // the one that cannot hit another process
+	}
+}
+
+func (p *plain) abandon() {}
