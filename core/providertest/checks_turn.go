@@ -1,0 +1,227 @@
+package providertest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+var turnChecks = []Check{
+	{"a turn with text", checkText},
+	{"text arrives unchanged", checkUnusualText},
+	{"a message streams", checkStream},
+	{"reasoning is reported", checkThink},
+	{"a tool is reported", checkTool},
+	{"a failed turn says why and the next one works", checkFail},
+	{"turns do not mix", checkTurnsApart},
+	{"recv ends with its context and goes on", checkRecvContext},
+	{"settings change between turns", checkConfigure},
+	{"a steered turn goes on", checkSteer},
+	{"steering what does not run is refused", checkSteerNothing},
+}
+
+func checkText(e *Env) error {
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Say("lighthouse"), nil)
+		if err != nil {
+			return err
+		}
+		return p.says("lighthouse")
+	})
+}
+
+func checkUnusualText(e *Env) error {
+	// A slash at the start, quotes, markup, a variable, a backslash and
+	// characters of two, three and four bytes.
+	const text = "/help \"two  spaces\" <b>&amp;</b> $HOME \\n @file \u00e9 \u6f22 \U0001f642"
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Say(text), nil)
+		if err != nil {
+			return err
+		}
+		return p.says(text)
+	})
+}
+
+func checkStream(e *Env) error {
+	if err := e.need("token streaming", streaming, e.Prompts.Stream != nil); err != nil {
+		return err
+	}
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Stream(20), nil)
+		if err != nil {
+			return err
+		}
+		deltas := 0
+		for range payloads[core.MessageDelta](p) {
+			deltas++
+		}
+		if deltas < 2 {
+			return fmt.Errorf("a message of 20 pieces came in %d deltas", deltas)
+		}
+		if p.text() == "" {
+			return errors.New("deltas, and no message in the end")
+		}
+		return p.verdict(core.VerdictCompleted)
+	})
+}
+
+func checkThink(e *Env) error {
+	if e.Prompts.Think == "" {
+		return noPrompt("Think")
+	}
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Think, nil)
+		if err != nil {
+			return err
+		}
+		for r := range payloads[core.Reasoning](p) {
+			if r.Text != "" {
+				return p.verdict(core.VerdictCompleted)
+			}
+		}
+		return errors.New("no reasoning was reported")
+	})
+}
+
+func checkTool(e *Env) error {
+	if e.Prompts.Run == "" {
+		return noPrompt("Run")
+	}
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Run, nil)
+		if err != nil {
+			return err
+		}
+		for done := range payloads[core.ToolCompleted](p) {
+			if done.Status == core.ToolOK {
+				return p.verdict(core.VerdictCompleted)
+			}
+		}
+		return errors.New("no tool was reported to have ended ok")
+	})
+}
+
+// turnCodes are what Result.Error of a provider's verdict may say.
+var turnCodes = map[core.Code]bool{
+	core.TurnProviderError: true,
+	core.TurnAuthRequired:  true,
+	core.TurnRateLimited:   true,
+}
+
+func checkFail(e *Env) error {
+	if e.Prompts.Fail == "" {
+		return noPrompt("Fail")
+	}
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Fail, nil)
+		if err != nil {
+			return err
+		}
+		if err := p.verdict(core.VerdictFailed); err != nil {
+			return err
+		}
+		why := p.ended.Result.Error
+		if why == nil || why.Message == "" {
+			return errors.New("the turn failed and does not say why")
+		}
+		if !turnCodes[why.Code] {
+			return fmt.Errorf("the turn failed with the code %q", why.Code)
+		}
+		return nil
+	})
+}
+
+// checkTurnsApart sends one turn right behind the end of another. The watch
+// finds items and notices of the first in the second.
+func checkTurnsApart(e *Env) error {
+	return e.with(func(l *link) error {
+		for _, word := range []string{"harbour", "orchard", "quarry"} {
+			p, err := l.play(e.Prompts.Say(word), nil)
+			if err == nil {
+				err = p.says(word)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func checkConfigure(e *Env) error {
+	if err := e.able("configure", configure); err != nil {
+		return err
+	}
+	t, _ := e.Provider.Spec().Transport(e.Launch.Transport)
+	return e.with(func(l *link) error {
+		rejected, err := l.settle(core.Configure{ID: l.op(), Changes: core.Changes{ApprovalMode: t.Approval[0]}})
+		if err == nil && rejected != nil {
+			err = fmt.Errorf("approval_mode %s was refused: %w", t.Approval[0], rejected)
+		}
+		return err
+	})
+}
+
+// checkSteer steers while a request waits, where the agent can ask: then the
+// turn is sure to run still. Otherwise in a slow turn.
+func checkSteer(e *Env) error {
+	if err := e.able("steer", steering); err != nil {
+		return err
+	}
+	steer := func(l *link, turn string) core.Steer {
+		return core.Steer{ID: l.op(), TurnID: turn, Input: core.TurnInput{Prompt: "and mind the gap"}}
+	}
+	if e.Prompts.Approve == "" && e.Prompts.Slow == nil {
+		return noPrompt("Approve and Prompts.Slow")
+	}
+	return e.with(func(l *link) error {
+		if e.Prompts.Approve != "" {
+			turn, _, err := l.start(e.Prompts.Approve)
+			if err != nil {
+				return err
+			}
+			s := steer(l, turn)
+			p, err := l.follow(turn, s.ID, func(r core.RequestRaised) []core.Op {
+				ops := []core.Op{s, core.Respond{ID: l.op(), Ref: r.Ref, Response: approval(r.Spec)}}
+				if l.watch.ops[s.ID] != nil { // a second request
+					return ops[1:]
+				}
+				return ops
+			})
+			if err != nil {
+				return err
+			}
+			return p.verdict(core.VerdictCompleted)
+		}
+		turn, err := l.begin(e.Prompts.Slow(e.Timeout / 4))
+		if err != nil {
+			return err
+		}
+		s := steer(l, turn)
+		if err := l.send(s); err != nil {
+			return err
+		}
+		p, err := l.follow(turn, s.ID, nil)
+		if err != nil {
+			return err
+		}
+		return p.verdict(core.VerdictCompleted)
+	})
+}
+
+func checkSteerNothing(e *Env) error {
+	if err := e.able("steer", steering); err != nil {
+		return err
+	}
+	return e.with(func(l *link) error {
+		rejected, err := l.settle(core.Steer{
+			ID: l.op(), TurnID: core.NewID(core.PrefixTurn), Input: core.TurnInput{Prompt: "anyone there?"},
+		})
+		if err == nil && rejected == nil {
+			err = errors.New("a steer of a turn that does not run was said to be done")
+		}
+		return err
+	})
+}

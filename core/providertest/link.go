@@ -1,0 +1,370 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// link is one open Conn under watch. A check uses it from one goroutine.
+type link struct {
+	env   *Env
+	conn  core.Conn
+	watch *watch
+	ops   core.OpID
+}
+
+// within runs a call that must return in time. A call that does not is left
+// behind, running, and is an error.
+func within(d time.Duration, what string, call func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%s did not return within %v", what, d)
+	}
+}
+
+// open opens a session with the check's configuration, changed by change.
+func (e *Env) open(change func(*core.SessionConfig)) (*link, error) {
+	cfg := e.Launch
+	if change != nil {
+		change(&cfg)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.Timeout)
+	defer cancel()
+	var conn core.Conn
+	err := within(2*e.Timeout, "Open", func() (err error) {
+		conn, err = e.Provider.Open(ctx, cfg)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	if conn == nil {
+		return nil, errors.New("Open gave neither a Conn nor an error")
+	}
+	return &link{env: e, conn: conn, watch: newWatch(conn.Ready())}, nil
+}
+
+// with opens a session, runs do in it and closes it, also when do fails.
+// After a success it plays a turn first, behind which nothing of the earlier
+// ones may come.
+func (e *Env) with(do func(*link) error) error {
+	l, err := e.open(nil)
+	if err != nil {
+		return err
+	}
+	if err = do(l); err == nil {
+		err = l.fence()
+	}
+	return l.end(err)
+}
+
+// end closes the Conn and gives err, or what was wrong with the closing. A
+// failed closing is never hidden by a skip.
+func (l *link) end(err error) error {
+	closed := l.close()
+	var s skip
+	if closed != nil && errors.As(err, &s) {
+		return closed
+	}
+	return errors.Join(err, closed)
+}
+
+// fence plays a turn that must work, and then looks for ops that were never
+// answered.
+func (l *link) fence() error {
+	const word = "fence"
+	p, err := l.play(l.env.Prompts.Say(word), nil)
+	if err == nil {
+		err = p.says(word)
+	}
+	if err != nil {
+		return fmt.Errorf("in the turn that follows: %w", err)
+	}
+	return l.watch.unanswered()
+}
+
+// close closes the Conn, reads what is left, and wants Recv to end.
+func (l *link) close() error {
+	if err := l.shut(); err != nil {
+		return err
+	}
+	return l.drain()
+}
+
+func (l *link) shut() error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.env.Timeout)
+	defer cancel()
+	return within(2*l.env.Timeout, "Close", func() error {
+		if err := l.conn.Close(ctx); err != nil {
+			return fmt.Errorf("close: %w", err)
+		}
+		return nil
+	})
+}
+
+// maxLeft is how many notices may be left to read when a Conn is closed; more
+// is a Recv that never ends.
+const maxLeft = 100_000
+
+// drain reads to the end of a closed Conn.
+func (l *link) drain() error {
+	for range maxLeft {
+		n, err := l.next("the end after Close")
+		var rule violation
+		switch {
+		case errors.As(err, &rule):
+			return err
+		case errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("Recv goes on waiting after Close: %w", err)
+		case errors.Is(err, errHung):
+			return err
+		case err != nil:
+			return nil
+		case n == nil:
+			return errors.New("Recv gave neither a notice nor an error")
+		}
+	}
+	return fmt.Errorf("Recv still gives notices after Close and %d of them", maxLeft)
+}
+
+// violation is a rule of the watch that a notice broke.
+type violation struct{ error }
+
+func (v violation) Unwrap() error { return v.error }
+
+// errHung says that Recv did not heed its context.
+var errHung = errors.New("Recv ignores its context")
+
+// next reads one notice through the watch. For names what is waited for.
+func (l *link) next(what string) (core.Notice, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.env.Timeout)
+	defer cancel()
+	n, err := l.recv(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for %s: %w", what, err)
+	}
+	if err := l.watch.see(n); err != nil {
+		return nil, violation{err}
+	}
+	return n, nil
+}
+
+// recv calls Recv and does not trust it to come back.
+func (l *link) recv(ctx context.Context) (core.Notice, error) {
+	type result struct {
+		n   core.Notice
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := l.conn.Recv(ctx)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(l.env.Timeout) // time to heed ctx
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-timer.C:
+		return nil, errHung
+	}
+}
+
+// until reads on until the condition holds.
+func (l *link) until(what string, enough func(core.Notice) bool) error {
+	for {
+		n, err := l.next(what)
+		if err != nil {
+			return err
+		}
+		if enough(n) {
+			return nil
+		}
+	}
+}
+
+// send sends an op that must be taken.
+func (l *link) send(op core.Op) error {
+	l.watch.sending(op)
+	err := within(l.env.Timeout, "Send", func() error { return l.conn.Send(op) })
+	if err != nil {
+		l.watch.refused(op)
+		return fmt.Errorf("send %T: %w", op, err)
+	}
+	return nil
+}
+
+func (l *link) op() core.OpID { l.ops++; return l.ops }
+
+// start sends a turn.
+func (l *link) start(prompt string) (turn string, op core.OpID, err error) {
+	turn, op = core.NewID(core.PrefixTurn), l.op()
+	return turn, op, l.send(core.StartTurn{ID: op, TurnID: turn, Input: core.TurnInput{Prompt: prompt}})
+}
+
+// begin sends a turn and waits until the provider has taken it.
+func (l *link) begin(prompt string) (turn string, err error) {
+	turn, op, err := l.start(prompt)
+	if err != nil {
+		return "", err
+	}
+	var rejected *core.Error
+	err = l.until("the acceptance of the turn", func(n core.Notice) bool {
+		switch n := n.(type) {
+		case core.OpDone:
+			if n.Op == op {
+				rejected = n.Err
+				return true
+			}
+		case core.TurnBegan:
+			return n.Turn == turn
+		}
+		return l.watch.turns[turn].begun
+	})
+	if err == nil && rejected != nil {
+		err = fmt.Errorf("the turn was rejected: %w", rejected)
+	}
+	return turn, err
+}
+
+// settle sends an op and reads until its outcome, which it returns: nil for
+// done, an error from Send or OpDone.
+func (l *link) settle(op core.Op) (rejected error, err error) {
+	l.watch.sending(op)
+	var refused error
+	if err := within(l.env.Timeout, "Send", func() error { refused = l.conn.Send(op); return nil }); err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		l.watch.refused(op)
+		return refused, nil
+	}
+	err = l.until(fmt.Sprintf("the OpDone of %T", op), func(n core.Notice) bool {
+		d, ok := n.(core.OpDone)
+		if !ok || d.Op != op.OpID() {
+			return false
+		}
+		if d.Err != nil {
+			rejected = d.Err
+		}
+		return true
+	})
+	return rejected, err
+}
+
+// played is a turn from its start to its end.
+type played struct {
+	turn    string
+	notices []core.Notice
+	ended   core.TurnEnded
+}
+
+// react is what a check does when a request comes up: the ops to send.
+type react func(core.RequestRaised) []core.Op
+
+// play runs a turn to its end. A nil react means that no request may come.
+func (l *link) play(prompt string, r react) (played, error) {
+	turn, op, err := l.start(prompt)
+	if err != nil {
+		return played{}, err
+	}
+	return l.follow(turn, op, r)
+}
+
+// follow reads a turn to its end and, when op is not 0, to that op's OpDone.
+func (l *link) follow(turn string, op core.OpID, r react) (played, error) {
+	p := played{turn: turn}
+	over, answered := false, op == 0
+	for !over || !answered {
+		n, err := l.next("the end of the turn")
+		if err != nil {
+			return p, err
+		}
+		p.notices = append(p.notices, n)
+		switch n := n.(type) {
+		case core.OpDone:
+			if n.Op == op {
+				if n.Err != nil {
+					return p, fmt.Errorf("the turn was rejected: %w", n.Err)
+				}
+				answered = true
+			}
+		case core.RequestRaised:
+			if r == nil {
+				return p, fmt.Errorf("the agent asks, which this prompt should not make it do: %s", n.Spec.Prompt)
+			}
+			for _, op := range r(n) {
+				if err := l.send(op); err != nil {
+					return p, err
+				}
+			}
+		case core.TurnEnded:
+			if n.Turn == turn {
+				p.ended, over = n, true
+			}
+		}
+	}
+	return p, nil
+}
+
+// verdict wants the turn to have ended so.
+func (p played) verdict(want core.Verdict) error {
+	if p.ended.Verdict == want {
+		return nil
+	}
+	if e := p.ended.Result.Error; e != nil {
+		return fmt.Errorf("the turn ended %s, not %s: %s: %s", p.ended.Verdict, want, e.Code, e.Message)
+	}
+	return fmt.Errorf("the turn ended %s, not %s", p.ended.Verdict, want)
+}
+
+// text is the agent's last message.
+func (p played) text() string {
+	text := p.ended.Result.Text
+	for m := range payloads[core.Message](p) {
+		text = m.Text
+	}
+	return text
+}
+
+// says wants a completed turn with the text in its last message.
+func (p played) says(want string) error {
+	if err := p.verdict(core.VerdictCompleted); err != nil {
+		return err
+	}
+	if !strings.Contains(p.text(), want) {
+		return fmt.Errorf("the agent said %q, without %q", short(p.text()), want)
+	}
+	return nil
+}
+
+// payloads gives the turn's content of type P.
+func payloads[P core.Payload](p played) func(yield func(P) bool) {
+	return func(yield func(P) bool) {
+		for _, n := range p.notices {
+			c, ok := n.(core.Content)
+			if !ok || c.Turn != p.turn {
+				continue
+			}
+			if v, ok := c.Payload.(P); ok && !yield(v) {
+				return
+			}
+		}
+	}
+}
