@@ -1,0 +1,179 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// lane says how a call is limited.
+type lane int
+
+const (
+	laneTool   lane = iota // waits its turn
+	laneQuick              // never waits
+	laneStream             // lives as long as the client listens
+	lanes
+)
+
+// codeBusy is the JSON-RPC code of a call refused for want of room: one of the
+// range that JSON-RPC leaves to implementations.
+const codeBusy = -32000
+
+// calls is the table of calls in flight of one client: who is in it, who may
+// run, who was cancelled. It is safe for concurrent use.
+type calls struct {
+	turns chan struct{} // one token a running tool call
+
+	mu      sync.Mutex
+	live    map[string]*call
+	count   [lanes]int
+	limit   [lanes]int
+	bytes   int
+	closed  bool
+	drained chan struct{} // closed once closed and empty
+}
+
+// call is one request in flight, from the moment it was read until its
+// response was written.
+type call struct {
+	ctx       context.Context
+	cancel    context.CancelFunc
+	table     *calls
+	key       string
+	lane      lane
+	size      int
+	cancelled atomic.Bool // by the client: no response is due
+	turn      bool
+}
+
+func newCalls(maxCalls int) *calls {
+	t := &calls{
+		turns:   make(chan struct{}, maxCalls),
+		live:    make(map[string]*call),
+		drained: make(chan struct{}),
+	}
+	t.limit[laneTool] = maxCalls + maxQueuedCalls
+	t.limit[laneQuick] = maxQuickCalls
+	t.limit[laneStream] = maxStreams
+	return t
+}
+
+// admit enters a call under its id. The caller must end it.
+func (t *calls) admit(ctx context.Context, id string, l lane, size int) (*call, *refusal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return nil, &refusal{codeBusy, "the server is shutting down"}
+	case t.live[id] != nil:
+		return nil, &refusal{mcp.INVALID_REQUEST, "a request with this id is still in flight"}
+	case t.count[l] >= t.limit[l]:
+		return nil, &refusal{codeBusy, fmt.Sprintf("too many calls in flight (%d): wait for some to finish", t.count[l])}
+	case t.bytes+size > maxHeldBytes:
+		return nil, &refusal{codeBusy, fmt.Sprintf("the calls in flight hold %d bytes: wait for some to finish", t.bytes)}
+	}
+	c := &call{table: t, key: id, lane: l, size: size}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	t.live[id] = c
+	t.count[l]++
+	t.bytes += size
+	return c, nil
+}
+
+// await blocks until it is the call's turn. It reports false when the call
+// was cancelled first.
+func (c *call) await() bool {
+	if c.lane != laneTool {
+		return true
+	}
+	select {
+	case c.table.turns <- struct{}{}:
+		c.turn = true
+	case <-c.ctx.Done():
+	}
+	return c.turn
+}
+
+// end takes the call out of the table. Its response must have been written.
+func (c *call) end() {
+	c.cancel()
+	if c.turn {
+		<-c.table.turns
+	}
+	t := c.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.live, c.key)
+	t.count[c.lane]--
+	t.bytes -= c.size
+	t.signal()
+}
+
+// cancel ends the context of the call with this id, on behalf of the client.
+// An unknown id is ignored: the call may just have finished.
+func (t *calls) cancel(id string) {
+	t.mu.Lock()
+	c := t.live[id]
+	t.mu.Unlock()
+	if c != nil {
+		c.cancelled.Store(true)
+		c.cancel()
+	}
+}
+
+// drain refuses new calls, ends the streams and waits for the other calls, as
+// long as the grace lasts. Then it ends their contexts and waits a little
+// longer. It returns the number of calls that would not go.
+func (t *calls) drain(grace time.Duration) int {
+	t.mu.Lock()
+	t.closed = true
+	t.signal()
+	for _, c := range t.live {
+		if c.lane == laneStream {
+			c.cancel()
+		}
+	}
+	t.mu.Unlock()
+	if t.wait(grace) {
+		return 0
+	}
+	t.mu.Lock()
+	for _, c := range t.live {
+		c.cancel()
+	}
+	t.mu.Unlock()
+	if t.wait(abandonAfter) {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.live)
+}
+
+func (t *calls) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-t.drained:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// signal closes drained once nothing is left; t.mu is held.
+func (t *calls) signal() {
+	if !t.closed || len(t.live) > 0 {
+		return
+	}
+	select {
+	case <-t.drained:
+	default:
+		close(t.drained)
+	}
+}

@@ -1,0 +1,111 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// envelope is what routing needs to know of a message. It is decoded once, in
+// one pass that skips over arguments.
+type envelope struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+	Params struct {
+		Name      string          `json:"name"`
+		RequestID json.RawMessage `json:"requestId"`
+		Meta      struct {
+			ProtocolVersion string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	} `json:"params"`
+}
+
+// refusal is a message that cannot be routed, as the client is told.
+type refusal struct {
+	code    int
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+// open decodes the envelope of a message. Wrong types inside an object are
+// left to mcp-go, which names the field; what is no request object at all is
+// refused here.
+func open(message []byte) (envelope, *refusal) {
+	var e envelope
+	if trimmed := bytes.TrimLeft(message, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		if !json.Valid(message) {
+			return e, &refusal{mcp.PARSE_ERROR, "the message is not valid JSON"}
+		}
+		if trimmed[0] == '[' {
+			return e, &refusal{mcp.INVALID_REQUEST, "batches are not supported: send one message a line"}
+		}
+		return e, &refusal{mcp.INVALID_REQUEST, "a message must be a JSON object"}
+	}
+	err := json.Unmarshal(message, &e)
+	var wrongType *json.UnmarshalTypeError
+	if err != nil && !errors.As(err, &wrongType) {
+		return e, &refusal{mcp.PARSE_ERROR, "the message is not valid JSON: " + err.Error()}
+	}
+	if !e.idIsValid() {
+		return e, &refusal{mcp.INVALID_REQUEST, "an id must be a string or a number"}
+	}
+	return e, nil
+}
+
+func (e *envelope) hasID() bool { return len(e.ID) > 0 && e.ID[0] != 'n' }
+
+func (e *envelope) idIsValid() bool {
+	if !e.hasID() {
+		return true
+	}
+	switch c := e.ID[0]; {
+	case c == '"', c == '-', '0' <= c && c <= '9':
+		return true
+	}
+	return false
+}
+
+// isAnswer reports whether the message answers a request of ours.
+func (e *envelope) isAnswer() bool {
+	return e.Method == "" && e.hasID() && (e.Result != nil || e.Error != nil)
+}
+
+// modern reports whether the request introduces itself, as protocol revisions
+// from 2026-07-28 on require.
+func (e *envelope) modern() bool { return mcp.IsModernProtocol(e.Params.Meta.ProtocolVersion) }
+
+// reply is a response with the id in the very bytes the client wrote, so that
+// numbers beyond the exact range of a float come back unharmed.
+type reply struct {
+	JSONRPC string                   `json:"jsonrpc"`
+	ID      json.RawMessage          `json:"id"`
+	Result  any                      `json:"result,omitempty"`
+	Error   *mcp.JSONRPCErrorDetails `json:"error,omitempty"`
+}
+
+func errorReply(id json.RawMessage, code int, message string) reply {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	return reply{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &mcp.JSONRPCErrorDetails{Code: code, Message: message}}
+}
+
+// addressed puts the client's own id on a response of mcp-go.
+func addressed(id json.RawMessage, response mcp.JSONRPCMessage) any {
+	switch r := response.(type) {
+	case mcp.JSONRPCResponse:
+		if r.Result != nil && len(id) > 0 {
+			return reply{JSONRPC: r.JSONRPC, ID: id, Result: r.Result}
+		}
+	case mcp.JSONRPCError:
+		if len(id) > 0 {
+			return reply{JSONRPC: r.JSONRPC, ID: id, Error: &r.Error}
+		}
+	}
+	return response
+}

@@ -1,0 +1,176 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// sink takes JSON-RPC messages for the client, in order.
+type sink interface {
+	// send encodes and passes on one message. It may block while the client
+	// does not read.
+	send(message any) error
+}
+
+var errLineTooLong = errors.New("line too long")
+
+// lineReader reads messages, one a line.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+}
+
+func newLineReader(r io.Reader, max int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, readBuffer), max: max}
+}
+
+// next returns the next line in memory of its own. The last line needs no
+// newline; it comes together with io.EOF. A line that is too long is skipped
+// and reported as errLineTooLong; reading can go on.
+func (l *lineReader) next() ([]byte, error) {
+	var line []byte
+	tooLong := false
+	for {
+		part, err := l.r.ReadSlice('\n')
+		switch {
+		case tooLong || len(line)+len(part) > l.max:
+			tooLong, line = true, nil
+		case line == nil:
+			line = bytes.Clone(part)
+		default:
+			line = append(line, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case tooLong && (err == nil || err == io.EOF):
+			return nil, errLineTooLong // an end of input is met again by the next read
+		default:
+			return line, err
+		}
+	}
+}
+
+// lineWriter writes messages, one a line. Messages never interleave. A
+// message alone is one write; those that arrive while a write is under way
+// leave together in the next one, in order. It is safe for concurrent use.
+type lineWriter struct {
+	w      io.Writer
+	failed chan struct{} // closed after a failed write
+
+	mu       sync.Mutex
+	room     sync.Cond
+	pending  []byte
+	spare    []byte
+	flushing bool
+	err      error
+}
+
+func newLineWriter(w io.Writer) *lineWriter {
+	l := &lineWriter{w: w, failed: make(chan struct{})}
+	l.room.L = &l.mu
+	return l
+}
+
+// encoding is a reusable JSON encoder; Encode ends every message with the
+// newline that lines need.
+type encoding struct {
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+var encodings = sync.Pool{New: func() any {
+	e := new(encoding)
+	e.enc = json.NewEncoder(&e.buf)
+	e.enc.SetEscapeHTML(false)
+	return e
+}}
+
+// unencodable is a message that has no JSON form. Nothing of it was written.
+type unencodable struct{ err error }
+
+func (u *unencodable) Error() string { return "encode message: " + u.err.Error() }
+func (u *unencodable) Unwrap() error { return u.err }
+
+func (l *lineWriter) send(message any) error {
+	e := encodings.Get().(*encoding)
+	e.buf.Reset()
+	if err := e.enc.Encode(message); err != nil {
+		return &unencodable{err}
+	}
+	err := l.write(e.buf.Bytes())
+	if e.buf.Cap() <= maxSpareBytes {
+		encodings.Put(e)
+	}
+	return err
+}
+
+// write appends a line. The first writer to come writes for those that come
+// meanwhile; a writer waits only while more than maxUnwritten bytes do.
+func (l *lineWriter) write(line []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.flushing && len(l.pending) > maxUnwritten && l.err == nil {
+		l.room.Wait()
+	}
+	if l.err != nil {
+		return l.err
+	}
+	l.pending = append(l.pending, line...)
+	if l.flushing {
+		return nil
+	}
+	l.flushing = true
+	for len(l.pending) > 0 && l.err == nil {
+		l.flush()
+	}
+	l.flushing = false
+	l.room.Broadcast()
+	return l.err
+}
+
+// flush writes what is pending; l.mu is held, but not during the write.
+func (l *lineWriter) flush() {
+	out := l.pending
+	l.pending, l.spare = l.spare[:0], nil
+	l.mu.Unlock()
+	_, err := l.w.Write(out)
+	l.mu.Lock()
+	if cap(out) <= maxSpareBytes {
+		l.spare = out[:0]
+	}
+	if err != nil && l.err == nil {
+		l.err = err
+		close(l.failed)
+	}
+	l.room.Broadcast()
+}
+
+// settle waits until everything is written, the output fails or the time is
+// over.
+func (l *lineWriter) settle(d time.Duration) {
+	late := false
+	timer := time.AfterFunc(d, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		late = true
+		l.room.Broadcast()
+	})
+	defer timer.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.flushing && l.err == nil && !late {
+		l.room.Wait()
+	}
+}
+
+// failure returns the error of the first failed write.
+func (l *lineWriter) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}

@@ -1,0 +1,243 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// session shows one request to mcp-go and to handlers as their session. Its
+// notifications belong to the request, and what it says of the client is what
+// holds for the request: the handshake's facts, or the request's own from
+// 2026-07-28 on.
+type session struct {
+	ctx    context.Context
+	client *client
+	to     sink
+	id     json.RawMessage
+	modern bool
+	notes  notices
+
+	mu     sync.Mutex
+	facts  facts
+	stream *stream // of a subscriptions/listen, from its filter to its end
+}
+
+var (
+	_ server.ClientSession                    = (*session)(nil)
+	_ server.SessionWithClientInfo            = (*session)(nil)
+	_ server.SessionWithLogging               = (*session)(nil)
+	_ server.SessionWithElicitation           = (*session)(nil)
+	_ server.SessionWithProtocolVersion       = (*session)(nil)
+	_ server.SessionWithResourceSubscriptions = (*session)(nil)
+	_ server.SessionWithSubscriptionFilter    = (*session)(nil)
+)
+
+func newSession(ctx context.Context, c *client, to sink, e *envelope) *session {
+	s := &session{ctx: ctx, client: c, to: to, id: e.ID, modern: e.modern()}
+	s.notes.to = s.notify
+	return s
+}
+
+// close sends what is queued; nothing of the request follows.
+func (s *session) close() { s.notes.close() }
+
+// notify writes one notification of the request. The acknowledgement of a
+// stream opens it, so that nothing on a stream comes before it.
+func (s *session) notify(n mcp.JSONRPCNotification) {
+	s.mu.Lock()
+	stream := s.stream
+	s.mu.Unlock()
+	if stream != nil {
+		n = stream.tagged(n)
+	}
+	_ = s.to.send(n) // a failed write ends the connection
+	if n.Method == mcp.MethodNotificationSubscriptionsAcknowledged {
+		s.open(stream)
+	}
+}
+
+// open lets the connection's feed reach the stream, unless it has ended.
+func (s *session) open(acknowledged *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream != nil && s.stream == acknowledged {
+		s.client.openStream(s.stream)
+	}
+}
+
+// SessionID names the connection: it is the same for all its requests.
+func (s *session) SessionID() string { return s.client.id }
+
+// NotificationChannel returns the queue of the request's notifications. It
+// waits while the queue is full, at most until the request's context ends; a
+// stream, which others feed, does not wait.
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	s.mu.Lock()
+	patient := s.stream == nil
+	s.mu.Unlock()
+	return s.notes.channel(s.ctx, patient)
+}
+
+// Initialize is called by the handshake, and by every modern request for
+// itself alone.
+func (s *session) Initialize() {
+	if !s.modern {
+		s.client.greet()
+	}
+}
+
+// Initialized reports whether the request may send notifications.
+func (s *session) Initialized() bool { return s.modern || s.client.isGreeted() }
+
+// ProtocolVersion returns what the handshake agreed on. Modern requests carry
+// their own: server.RequestProtocolVersion knows both.
+func (s *session) ProtocolVersion() string {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	return s.client.version
+}
+
+// SetProtocolVersion records what the handshake agreed on.
+func (s *session) SetProtocolVersion(version string) {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	s.client.version = version
+}
+
+// change applies to the facts that hold for this request. Those of a modern
+// request do not outlive it: capabilities must not be inferred from earlier
+// requests.
+func (s *session) change(f func(*facts)) {
+	if s.modern {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f(&s.facts)
+		return
+	}
+	s.client.change(f)
+}
+
+func (c *client) change(f func(*facts)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.facts)
+}
+
+// GetClientInfo returns the client's name and version, empty if unknown.
+func (s *session) GetClientInfo() (info mcp.Implementation) {
+	s.change(func(f *facts) { info = f.info })
+	return info
+}
+
+// SetClientInfo records the client's name and version.
+func (s *session) SetClientInfo(info mcp.Implementation) { s.change(func(f *facts) { f.info = info }) }
+
+// GetClientCapabilities returns what the client declared.
+func (s *session) GetClientCapabilities() (caps mcp.ClientCapabilities) {
+	s.change(func(f *facts) { caps = f.capabilities })
+	return caps
+}
+
+// SetClientCapabilities records what the client declared.
+func (s *session) SetClientCapabilities(caps mcp.ClientCapabilities) {
+	s.change(func(f *facts) { f.capabilities = caps })
+}
+
+// SetLogLevel sets the least level of log notifications.
+func (s *session) SetLogLevel(level mcp.LoggingLevel) { s.client.setLogLevel(level) }
+
+// GetLogLevel returns the least level of log notifications.
+func (s *session) GetLogLevel() mcp.LoggingLevel { return s.client.getLogLevel() }
+
+func (c *client) setLogLevel(level mcp.LoggingLevel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logLevel = level
+}
+
+func (c *client) getLogLevel() mcp.LoggingLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logLevel == "" {
+		return mcp.LoggingLevelError
+	}
+	return c.logLevel
+}
+
+// RequestElicitation asks the user through the client, as revisions before
+// 2026-07-28 do. It waits for the answer, the end of ctx or of the client.
+func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	result := new(mcp.ElicitationResult)
+	if err := s.client.asks.ask(ctx, s.to, mcp.MethodElicitationCreate, request.Params, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// SubscribeToResource records that the client, or the stream this request
+// opens, wants to hear of changes of a resource.
+func (s *session) SubscribeToResource(uri string) {
+	if !s.modern {
+		s.client.subscribe(uri)
+	} // a stream's resources are in its filter
+}
+
+// UnsubscribeFromResource undoes SubscribeToResource.
+func (s *session) UnsubscribeFromResource(uri string) {
+	if !s.modern {
+		s.client.unsubscribe(uri)
+	}
+}
+
+// SubscribedResources returns the resources the client subscribed to.
+func (s *session) SubscribedResources() []string {
+	if filter, ok := s.SubscriptionFilter(); ok {
+		return append([]string(nil), filter.ResourceSubscriptions...)
+	}
+	return s.client.subscribed()
+}
+
+// IsSubscribedToResource reports whether the client subscribed to a resource.
+func (s *session) IsSubscribedToResource(uri string) bool {
+	s.mu.Lock()
+	stream := s.stream
+	s.mu.Unlock()
+	if stream != nil {
+		_, ok := stream.uris[uri]
+		return ok
+	}
+	return s.client.isSubscribed(uri)
+}
+
+// SetSubscriptionFilter prepares the stream a subscriptions/listen opens; the
+// zero filter ends it.
+func (s *session) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
+	var next *stream
+	if !filter.IsEmpty() {
+		next = &stream{id: s.id, filter: filter, uris: make(map[string]struct{}), to: s.to}
+		for _, uri := range filter.ResourceSubscriptions {
+			next.uris[uri] = struct{}{}
+		}
+	}
+	s.mu.Lock()
+	ended := s.stream
+	s.stream = next
+	s.mu.Unlock()
+	if ended != nil {
+		s.client.closeStream(ended)
+	}
+}
+
+// SubscriptionFilter returns the filter of the stream this request opened.
+func (s *session) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream == nil {
+		return mcp.SubscriptionFilter{}, false
+	}
+	return s.stream.filter, true
+}
