@@ -32,7 +32,7 @@ const (
 	maxUnwritten  = 1 << 20
 	maxSpareBytes = 1 << 20 // largest buffer kept for reuse
 	readBuffer    = 64 << 10
-	idleWorkers   = 16 // goroutines that wait for the next call
+	idleWorkers   = 64 // goroutines that wait for the next call
 )
 
 // Options tune a transport. The zero value is ready to use.
