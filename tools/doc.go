@@ -1,0 +1,23 @@
+// Package tools is the MCP surface of the harness: what an agent, an IDE or a
+// person sees of it. It registers tools on an mcp-go MCPServer and turns every
+// call into one call of core.Harness and one reply.
+//
+// A tool is one file: an argument struct, a description and a function that
+// calls core. Everything else is the same for all of them and lives here once:
+//
+//	args.go      reads arguments leniently and refuses what it does not know
+//	schema.go    makes the input schema from the argument struct
+//	handle.go    runs a call: panics, idempotency, progress, errors
+//	reply.go     shapes the two halves of a reply and keeps them small
+//	object_*.go  the shared objects: turn, session, request, process, event
+//	tool_*.go    the tools
+//
+// A reply has two halves, and clients show their model only one of them: the
+// structured one, or the text. So each half stands alone. The structured half
+// is an ordered object: ids, status and next come first, long text last. The
+// text half is prose: at most five lines that say what happened and what to
+// call next, an empty line, and the content.
+//
+// Core decides, tools presents: nothing in this package knows which call is
+// allowed when. The functions of a tool hold no state and may run concurrently.
+package tools

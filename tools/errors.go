@@ -1,0 +1,252 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+const (
+	// prefixFailure begins the ids of unexpected errors: what a caller can name
+	// to whoever reads the log.
+	prefixFailure = "err_"
+	// maxErrorText bounds message and hint of an error, in bytes each.
+	maxErrorText = 2 << 10
+)
+
+// errorObject is the structured half of a failed call.
+type errorObject struct {
+	Error struct {
+		Code      core.Code      `json:"code"`
+		Message   string         `json:"message"`
+		Hint      string         `json:"hint,omitempty"`
+		Retryable bool           `json:"retryable"`
+		Details   map[string]any `json:"details,omitempty"`
+	} `json:"error"`
+	nexts
+}
+
+// failure turns an error into a reply. An unexpected one is logged under an id
+// and shows nothing of its cause.
+func (c *call) failure(err error) *mcp.CallToolResult {
+	if core.IsContext(err) && c.ctx.Err() != nil {
+		return c.errorResult(core.Errorf(core.CodeShuttingDown, "the call ended before its answer; the work goes on").
+			WithHint("Ask again with inspect, await or list.").Retry())
+	}
+	e := core.AsError(err)
+	if e.Code == core.CodeInternal {
+		id := core.NewID(prefixFailure)
+		c.opts.Logger.Error("a call failed unexpectedly", slog.String("failure", id),
+			slog.String("tool", c.tool), slog.Any("error", err))
+		e = internalError(id)
+	}
+	return c.errorResult(e)
+}
+
+func internalError(id string) *core.Error {
+	return core.Errorf(core.CodeInternal, "the server met an unexpected error, logged as %s", id).
+		WithHint("Reading (inspect, replay, list) still works. Whether the call took effect is not known: look before you repeat it.").
+		WithDetail("failure", id)
+}
+
+// errorResult shapes a coded error. The text half repeats every id and value of
+// the details, since some clients show their model nothing else.
+func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
+	var o errorObject
+	o.Error.Code, o.Error.Retryable = e.Code, e.Retryable
+	o.Error.Message, o.Error.Hint = clip(e.Message, maxErrorText), clip(e.Hint, maxErrorText)
+	o.Error.Details = c.details(e.Details)
+	o.Next = c.keepKnown(c.afterError(e.Code, e.Retryable, o.Error.Details))
+
+	text := fmt.Sprintf("%s: %s.", o.Error.Code, strings.TrimRight(o.Error.Message, "."))
+	if o.Error.Hint != "" {
+		text += " " + o.Error.Hint
+	}
+	if facts := factLine(o.Error.Details); facts != "" {
+		text += "\n" + facts
+	}
+	if l := nextLine(o.Next); l != "" {
+		text += "\n" + l
+	}
+	return &mcp.CallToolResult{
+		IsError:           true,
+		Content:           []mcp.Content{mcp.NewTextContent(text)},
+		StructuredContent: rawJSON(encode(o)),
+	}
+}
+
+// details shows domain values in an error as the objects that callers know.
+func (c *call) details(in map[string]any) map[string]any {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		switch v := v.(type) {
+		case core.SessionView:
+			out[k] = c.sessionRow(v)
+		case *core.SessionView:
+			out[k] = c.sessionRow(*v)
+		case core.Session:
+			out[k] = c.sessionRow(core.SessionView{Session: v})
+		case *core.Session:
+			out[k] = c.sessionRow(core.SessionView{Session: *v})
+		case core.Turn:
+			out[k] = c.turnRow(v, nil)
+		case *core.Turn:
+			out[k] = c.turnRow(*v, nil)
+		case string:
+			out[k] = clip(v, maxErrorText)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// factLine says details in prose, in order of name.
+func factLine(details map[string]any) string {
+	var facts []string
+	for _, k := range slices.Sorted(maps.Keys(details)) {
+		switch v := details[k].(type) {
+		case fmt.Stringer:
+			facts = append(facts, v.String())
+		case []string:
+			facts = append(facts, k+": "+strings.Join(v, ", "))
+		case string:
+			facts = append(facts, k+": "+v)
+		default:
+			facts = append(facts, k+": "+string(encode(v)))
+		}
+	}
+	if len(facts) == 0 {
+		return ""
+	}
+	return clip("("+strings.Join(facts, "; ")+")", maxErrorText)
+}
+
+// afterError suggests what helps after an error, from its code, its details and
+// the arguments of the call.
+func (c *call) afterError(code core.Code, retryable bool, details map[string]any) []suggestion {
+	var n nexts
+	session, turn := c.idOf(details, "session_id", "session"), c.idOf(details, "turn_id", "turn")
+	switch code {
+	case core.CodeProviderUnknown, core.CodeProviderNotReady:
+		a := args{}
+		if p := c.arg("provider"); code == core.CodeProviderNotReady && p != "" {
+			a["provider"], a["refresh"] = p, true
+		}
+		n.suggest("list_providers", "what is installed here", a)
+	case core.CodeTurnInProgress:
+		c.afterTurnInProgress(&n, session, turn)
+	case core.CodeQueueFull:
+		n.suggest("await", "the queue moves on when a turn ends", args{"ids": []string{session}})
+	case core.CodeSessionUnavailable, core.CodeSessionClosed:
+		if retryable {
+			n.suggest("await", "until it is ready", args{"ids": []string{session}})
+			break
+		}
+		n.suggest("start_session", "continues the conversation", args{"resume": session})
+		n.suggest("replay", "what happened", args{"id": session, "view": "summary"})
+	case core.CodeSessionInUse, core.CodeSessionUsed, core.CodeNoActiveTurn, core.CodeTurnNotActive, core.CodeTurnUsed,
+		core.CodeResponseUncertain, core.CodeCommandInProgress:
+		id := first(turn, session, c.arg("id"))
+		if code == core.CodeSessionInUse || code == core.CodeSessionUsed || code == core.CodeNoActiveTurn {
+			id = first(session, id)
+		}
+		n.suggest("inspect", "where it stands", args{"id": id})
+	case core.CodeRequestNotPending, core.CodeAction, core.CodeScope, core.CodeMissingAnswer, core.CodeResponseRejected:
+		n.suggest("inspect", "what it asks and takes", args{"id": first(c.idOf(details, "request_id", "request"), c.arg("id"))})
+	case core.CodeNotFound:
+		n.suggest("list", "the ids that there are", args{"kind": kindOfID(first(c.arg("id"), c.arg("request_id"), c.arg("session_id")))})
+	case core.CodeCapacity:
+		n.suggest("list", "what can be closed", args{"kind": "sessions", "live": true})
+	case core.CodeReplayUnavailable:
+		n.suggest("inspect", "where it stands", args{"id": c.arg("id")})
+	}
+	return slices.DeleteFunc(n.Next, func(s suggestion) bool { return !complete(s.Arguments) })
+}
+
+func (c *call) afterTurnInProgress(n *nexts, session, turn string) {
+	n.suggest("await", "until the running turn ends", args{"ids": []string{first(turn, session)}})
+	const shortPrompt = 300
+	if p := c.arg("prompt"); p != "" && len(p) <= shortPrompt {
+		n.suggest("follow_up", "queues the prompt behind it", args{"session_id": session, "prompt": p})
+	}
+	n.suggest("interrupt", "stops it", args{"session_id": session})
+}
+
+// complete says whether no id of a suggestion is missing.
+func complete(a args) bool {
+	for _, v := range a {
+		switch v := v.(type) {
+		case string:
+			if v == "" {
+				return false
+			}
+		case []string:
+			if slices.Contains(v, "") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// arg is a string argument of the call, "" when it was not given.
+func (c *call) arg(name string) string {
+	var m map[string]json.RawMessage
+	if len(c.given) == 0 || json.Unmarshal(c.given, &m) != nil {
+		return ""
+	}
+	var s string
+	_ = json.Unmarshal(m[name], &s) // what is no string gives ""
+	return s
+}
+
+// idOf finds an id in an error's details, by itself or inside an object, else
+// in the arguments.
+func (c *call) idOf(details map[string]any, name, object string) string {
+	if s, ok := details[name].(string); ok {
+		return s
+	}
+	if v, ok := details[object]; ok {
+		var m map[string]any
+		if json.Unmarshal(encode(v), &m) == nil {
+			if s, ok := m[name].(string); ok {
+				return s
+			}
+		}
+	}
+	return c.arg(name)
+}
+
+func first(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// kindOfID is the plural word of what an id of ours names; a chosen id is most
+// likely a session's.
+func kindOfID(id string) string {
+	switch {
+	case strings.HasPrefix(id, core.PrefixTurn):
+		return "turns"
+	case strings.HasPrefix(id, core.PrefixRequest):
+		return "requests"
+	case strings.HasPrefix(id, core.PrefixProcess):
+		return "processes"
+	}
+	return "sessions"
+}

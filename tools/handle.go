@@ -1,0 +1,183 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"runtime/debug"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// tool is one tool as a client sees it, and the function behind it. In is its
+// argument struct, Out the object that it returns.
+type tool[In any, Out body] struct {
+	name, title, description string
+	hints                    hints
+	output                   json.RawMessage // the output schema
+	meta                     map[string]any
+	run                      func(ctx context.Context, c *call, in In) (Out, error)
+}
+
+// hints are the annotations of a tool. All are said, since a client takes what
+// is missing for the worst case.
+type hints struct {
+	readOnly, destructive, idempotent, openWorld bool
+}
+
+// The kinds of tools.
+var (
+	reads       = hints{readOnly: true, idempotent: true}
+	adds        = hints{}
+	settles     = hints{idempotent: true}
+	opens       = hints{openWorld: true}
+	decides     = hints{destructive: true}
+	destroys    = hints{destructive: true, idempotent: true}
+	alwaysShown = map[string]any{"anthropic/alwaysLoad": true}
+	mayBeLong   = map[string]any{"anthropic/maxResultSizeChars": 500000}
+)
+
+// keyed is embedded in the arguments of every tool that changes something.
+type keyed struct {
+	Key string `arg:"idempotency_key,key" max:"128"`
+}
+
+// waiting is embedded in the arguments of every tool that can wait for work.
+type waiting struct {
+	WaitMS *int64 `arg:"wait_ms,wait" min:"0" max:"600000"`
+}
+
+// duration gives the time to wait, otherwise when none is given.
+func (w waiting) duration(otherwise time.Duration) time.Duration {
+	if w.WaitMS == nil {
+		return otherwise
+	}
+	return time.Duration(*w.WaitMS) * time.Millisecond
+}
+
+// entry is a tool that can be registered.
+type entry struct {
+	tool    mcp.Tool
+	handler server.ToolHandlerFunc
+}
+
+// define makes an entry of a tool: this is where every tool gets its schema,
+// annotations and behaviour.
+func define[In any, Out body](s *surface, t tool[In, Out]) entry {
+	fields := fieldsOf(reflect.TypeFor[In]())
+	m := mcp.Tool{
+		Name: t.name, Title: t.title, Description: t.description,
+		RawInputSchema: inputSchema(fields), RawOutputSchema: t.output,
+		Annotations: mcp.ToolAnnotation{
+			ReadOnlyHint: &t.hints.readOnly, DestructiveHint: &t.hints.destructive,
+			IdempotentHint: &t.hints.idempotent, OpenWorldHint: &t.hints.openWorld,
+		},
+	}
+	if t.meta != nil {
+		m.Meta = &mcp.Meta{AdditionalFields: t.meta}
+	}
+	return entry{tool: m, handler: handle(s, t, fields)}
+}
+
+// handle runs a call of a tool. It never returns a Go error: the protocol would
+// make a failure of the server of it, and the model would not see the code.
+func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) server.ToolHandlerFunc {
+	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, _ error) {
+		c := s.newCall(ctx, t.name)
+		defer func() {
+			if p := recover(); p != nil {
+				res = c.panicked(p)
+			}
+		}()
+		c.progress = startProgress(ctx, progressToken(req), t.title)
+		// Before the result leaves, so that no progress follows it.
+		defer c.progress.end()
+
+		var in In
+		given, err := readArguments(t.name, rawArguments(req), fields, &in)
+		if err != nil {
+			return c.failure(err), nil
+		}
+		c.given = given
+		c.once = core.Once{Tool: t.name, Key: keyOf(fields, &in), Args: given}
+		out, err := t.run(ctx, c, in)
+		if err != nil {
+			return c.failure(err), nil
+		}
+		return c.result(out), nil
+	}
+}
+
+// call is one running call.
+type call struct {
+	*surface
+	ctx      context.Context // the caller's: its end is the end of the wait
+	tool     string
+	caller   core.Caller
+	once     core.Once
+	given    json.RawMessage // the arguments in canonical form
+	progress *progress
+	budget   int
+	now      time.Time
+}
+
+func (s *surface) newCall(ctx context.Context, tool string) *call {
+	c := &call{surface: s, ctx: ctx, tool: tool, caller: s.opts.Owner(ctx), budget: defaultBudget, now: time.Now()}
+	if c.caller.Client == "" {
+		c.caller.Client = clientName(ctx)
+	}
+	return c
+}
+
+// clientName is what the client calls itself.
+func clientName(ctx context.Context) string {
+	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		return s.GetClientInfo().Name
+	}
+	return ""
+}
+
+// panicked turns a panic into a reply with an id by which the log names it.
+func (c *call) panicked(p any) *mcp.CallToolResult {
+	id := core.NewID(prefixFailure)
+	c.opts.Logger.Error("a tool panicked", slog.String("failure", id), slog.String("tool", c.tool),
+		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	return c.errorResult(internalError(id))
+}
+
+func progressToken(req mcp.CallToolRequest) any {
+	if req.Params.Meta == nil {
+		return nil
+	}
+	return req.Params.Meta.ProgressToken
+}
+
+// rawArguments gives the arguments as they came, or, for a request that was
+// made in this process, as they encode.
+func rawArguments(req mcp.CallToolRequest) json.RawMessage {
+	if len(req.Params.RawArguments) > 0 {
+		return req.Params.RawArguments
+	}
+	if req.Params.Arguments == nil {
+		return nil
+	}
+	b, err := json.Marshal(req.Params.Arguments)
+	if err != nil {
+		return json.RawMessage(`"unreadable"`)
+	}
+	return b
+}
+
+func keyOf(fields []field, in any) string {
+	for _, f := range fields {
+		if f.key {
+			return reflect.ValueOf(in).Elem().FieldByIndex(f.index).String()
+		}
+	}
+	return ""
+}

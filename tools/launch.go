@@ -1,0 +1,48 @@
+package tools
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// launchArgs are the arguments that start_session and delegate share.
+type launchArgs struct {
+	CWD             string            `arg:"cwd" doc:"absolute directory to work in"`
+	Title           string            `arg:"title"`
+	Model           string            `arg:"model"`
+	SystemPrompt    string            `arg:"system_prompt"`
+	ApprovalMode    string            `arg:"approval_mode" enum:"default|prompt|auto_edit|auto_approve" doc:"prompt: asks before any change; auto_edit: asks for commands; auto_approve: never asks"`
+	SandboxMode     string            `arg:"sandbox_mode" enum:"default|read_only|workspace_write|unrestricted"`
+	ReasoningEffort string            `arg:"reasoning_effort"`
+	AllowedTools    []string          `arg:"allowed_tools"`
+	DisallowedTools []string          `arg:"disallowed_tools"`
+	AddDirs         []string          `arg:"add_dirs"`
+	MCPServers      objectMap         `arg:"mcp_servers"`
+	Env             map[string]string `arg:"env"`
+	ProviderOptions anyObject         `arg:"provider_options" doc:"see list_providers {provider}"`
+	OutputSchema    rawObject         `arg:"output_schema" doc:"JSON Schema of the answer"`
+	AnswerBy        string            `arg:"answer_by" enum:"caller|user" doc:"who is asked first"`
+	TurnRuntimeMS   *int64            `arg:"turn_runtime_timeout_ms" min:"1"`
+	Metadata        map[string]string `arg:"metadata"`
+}
+
+func (a launchArgs) config(provider string) core.SessionConfig {
+	return core.SessionConfig{
+		Provider: provider, CWD: a.CWD, Title: a.Title, Model: a.Model, SystemPrompt: a.SystemPrompt,
+		ApprovalMode: core.ApprovalMode(a.ApprovalMode), SandboxMode: core.SandboxMode(a.SandboxMode),
+		ReasoningEffort: a.ReasoningEffort, AllowedTools: a.AllowedTools, DisallowedTools: a.DisallowedTools,
+		AddDirs: a.AddDirs, MCPServers: a.MCPServers, Env: a.Env, ProviderOptions: a.ProviderOptions,
+		OutputSchema: json.RawMessage(a.OutputSchema), AnswerBy: core.AnswerBy(a.AnswerBy), Metadata: a.Metadata,
+		Timeouts: core.Timeouts{TurnRuntime: milliseconds(a.TurnRuntimeMS)},
+	}
+}
+
+// milliseconds gives a duration, zero when none was given.
+func milliseconds(ms *int64) time.Duration {
+	if ms == nil {
+		return 0
+	}
+	return time.Duration(*ms) * time.Millisecond
+}

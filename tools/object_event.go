@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// eventObject is an event as callers read it. ID, SchemaVersion, Resource and
+// Provider are filled in the views events and raw; Raw in the view raw.
+type eventObject struct {
+	Seq           uint64          `json:"seq"`
+	SeqFirst      uint64          `json:"seq_first,omitempty"`
+	Type          core.EventType  `json:"type"`
+	At            *time.Time      `json:"at,omitempty"`
+	TurnID        string          `json:"turn_id,omitempty"`
+	RequestID     string          `json:"request_id,omitempty"`
+	ID            string          `json:"id,omitempty"`
+	SchemaVersion int             `json:"schema_version,omitempty"`
+	Resource      string          `json:"resource,omitempty"`
+	Provider      string          `json:"provider,omitempty"`
+	Truncated     bool            `json:"truncated,omitempty"`
+	Bytes         int             `json:"bytes,omitempty"` // of the whole data, when it is cut
+	Data          json.RawMessage `json:"data"`
+	Raw           json.RawMessage `json:"raw,omitempty"`
+
+	joined *piece // set when Data is to be written from several events
+}
+
+func newEvent(e core.Event) *eventObject {
+	o := &eventObject{Seq: e.Seq, Type: e.Type, At: utc(e.At), TurnID: e.TurnID, RequestID: e.RequestID, Data: e.Data}
+	if len(o.Data) == 0 {
+		o.Data = json.RawMessage("{}")
+	}
+	return o
+}
+
+// whole adds the envelope.
+func (o *eventObject) whole(e core.Event, raw bool) *eventObject {
+	o.ID, o.SchemaVersion, o.Resource, o.Provider = e.ID, e.SchemaVersion, e.Resource, e.Provider
+	if raw {
+		o.Raw = e.Raw
+	}
+	return o
+}
+
+// cut makes an event that is larger than a page fit into max bytes. A text in it
+// keeps its beginning and end; data without such a text comes as the beginning
+// of its JSON.
+func (o *eventObject) cut(max int) {
+	if len(encode(o)) <= max {
+		return
+	}
+	whole := *o
+	o.Truncated, o.Bytes = true, len(whole.Data)+len(whole.Raw)
+	more := func(int) string {
+		return fmt.Sprintf("replay {id, after: %d, limit: 1, max_bytes: %d}", whole.Seq-1, maxBudget)
+	}
+	slots := []slot{jsonSlot{dst: &o.Data, src: whole.Data, more: more}}
+	if len(whole.Raw) > 0 {
+		slots = append(slots, jsonSlot{dst: &o.Raw, src: whole.Raw, more: more})
+	}
+	if len(fit(slots, max, func() []byte { return encode(o) })) <= max {
+		return
+	}
+	o.Raw = nil // many small values: the beginning of the data says most
+	preview := ""
+	fit([]slot{textSlot{dst: &preview, src: wholeText(string(whole.Data), more)}}, max, func() []byte {
+		o.Data = encode(map[string]string{"preview": preview})
+		return encode(o)
+	})
+}
+
+// jsonSlot is a JSON value in which long strings are cut.
+type jsonSlot struct {
+	dst  *json.RawMessage
+	src  json.RawMessage
+	more func(int) string
+}
+
+func (s jsonSlot) apply(max int) {
+	*s.dst = s.src
+	if len(s.src) <= max {
+		return
+	}
+	var v any
+	if json.Unmarshal(s.src, &v) != nil {
+		return
+	}
+	*s.dst = encode(cutStrings(v, max, s.more))
+}
+
+func cutStrings(v any, max int, more func(int) string) any {
+	switch v := v.(type) {
+	case string:
+		text, _ := wholeText(v, more).cut(max)
+		return text
+	case []any:
+		for i := range v {
+			v[i] = cutStrings(v[i], max, more)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = cutStrings(v[k], max, more)
+		}
+	}
+	return v
+}

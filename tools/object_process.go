@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// processObject is a managed process as callers read it.
+type processObject struct {
+	Object    string             `json:"object"`
+	ProcessID string             `json:"process_id"`
+	Status    core.ProcessStatus `json:"status"`
+	Reason    core.Reason        `json:"reason,omitempty"`
+	ExitCode  *int               `json:"exit_code,omitempty"`
+	Signal    string             `json:"signal,omitempty"`
+	nexts
+	Title       string          `json:"title,omitempty"`
+	Executable  string          `json:"executable"`
+	Argv        []string        `json:"argv"`
+	CWD         string          `json:"cwd"`
+	PID         int             `json:"pid,omitempty"`
+	StdoutBytes int64           `json:"stdout_bytes"`
+	StderrBytes int64           `json:"stderr_bytes"`
+	Leftover    int             `json:"leftover,omitempty"`
+	Durability  core.Durability `json:"durability"`
+	Error       *turnError      `json:"error,omitempty"`
+	ElapsedMS   int64           `json:"elapsed_ms"`
+	StartedAt   *time.Time      `json:"started_at,omitempty"`
+	FinishedAt  *time.Time      `json:"finished_at,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Cursor      uint64          `json:"cursor"`
+
+	shrink []slot
+}
+
+func (c *call) process(p core.ProcessSnapshot) *processObject {
+	o := &processObject{
+		Object: "process", ProcessID: p.ID, Status: p.Status, Reason: p.Reason, ExitCode: p.ExitCode, Signal: p.Signal,
+		Title: clip(p.Title, maxErrorText), Executable: p.Executable, Argv: append([]string{}, p.Argv...), CWD: p.CWD,
+		PID: p.PID, StdoutBytes: p.StdoutBytes, StderrBytes: p.StderrBytes, Leftover: p.Leftover, Durability: p.Durability,
+		StartedAt: utc(p.StartedAt), FinishedAt: utc(p.FinishedAt), Cursor: p.LastSeq,
+	}
+	until := p.FinishedAt
+	if !p.Status.Ended() {
+		until = c.now
+	}
+	if !p.StartedAt.IsZero() && !until.IsZero() {
+		o.ElapsedMS = max(0, until.Sub(p.StartedAt).Milliseconds())
+	}
+	whole := c.wholeObject(p.ID)
+	for i := range o.Argv {
+		o.shrink = append(o.shrink, textSlot{dst: &o.Argv[i], src: wholeText(p.Argv[i], whole)})
+	}
+	if p.Error != nil {
+		o.Error = &turnError{Code: p.Error.Code, Message: p.Error.Message}
+		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: wholeText(p.Error.Message, whole)})
+	}
+	if m := encodeMap(p.Metadata); m != nil {
+		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})
+	}
+	return o
+}
+
+func (o *processObject) slots() []slot             { return o.shrink }
+func (o *processObject) links() []mcp.ResourceLink { return nil }
+
+func (o *processObject) state() string {
+	s := fmt.Sprintf("%s %s", o.ProcessID, o.Status)
+	if o.ExitCode != nil {
+		s += fmt.Sprintf(" with code %d", *o.ExitCode)
+	}
+	if o.Signal != "" {
+		s += " by " + o.Signal
+	}
+	if o.Reason != "" {
+		s += fmt.Sprintf(" (%s)", o.Reason)
+	}
+	return fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, cursor %d.",
+		s, sayDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes, o.Cursor)
+}
+
+func (o *processObject) prose() prose {
+	p := prose{lines: []string{o.state(),
+		clip("command: "+strings.Join(append([]string{o.Executable}, o.Argv...), " "), maxWarning) + " in " + o.CWD}}
+	if o.Error != nil {
+		p.lines = append(p.lines, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
+	}
+	return p
+}

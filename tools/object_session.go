@@ -1,0 +1,177 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// sessionObject is a session as callers read it.
+type sessionObject struct {
+	Object    string             `json:"object"`
+	SessionID string             `json:"session_id"`
+	Status    core.SessionStatus `json:"status"`
+	Reason    core.Reason        `json:"reason,omitempty"`
+	Live      bool               `json:"live"`
+	nexts
+	Title             string             `json:"title,omitempty"`
+	Provider          string             `json:"provider"`
+	Transport         string             `json:"transport"`
+	CWD               string             `json:"cwd"`
+	Model             string             `json:"model,omitempty"`
+	ReasoningEffort   string             `json:"reasoning_effort,omitempty"`
+	ProviderSessionID string             `json:"provider_session_id,omitempty"`
+	ApprovalMode      core.ApprovalMode  `json:"approval_mode"`
+	SandboxMode       core.SandboxMode   `json:"sandbox_mode"`
+	AnswerBy          core.AnswerBy      `json:"answer_by"`
+	Durability        core.Durability    `json:"durability"`
+	QueuedTurns       int                `json:"queued_turns"`
+	PendingRequests   []any              `json:"pending_requests,omitempty"`
+	Error             *turnError         `json:"error,omitempty"`
+	Warnings          []string           `json:"warnings,omitempty"`
+	Usage             *usageObject       `json:"usage,omitempty"`
+	CostUSD           *float64           `json:"cost_usd,omitempty"`
+	CreatedAt         *time.Time         `json:"created_at,omitempty"`
+	UpdatedAt         *time.Time         `json:"updated_at,omitempty"`
+	Epoch             uint64             `json:"epoch,omitempty"`
+	Fingerprint       string             `json:"config_fingerprint,omitempty"`
+	Capabilities      *core.Capabilities `json:"capabilities,omitempty"`
+	Metadata          json.RawMessage    `json:"metadata,omitempty"`
+	Cursor            uint64             `json:"cursor"`
+	CurrentTurn       *turnObject        `json:"current_turn,omitempty"`
+	LastTurn          *turnObject        `json:"last_turn,omitempty"`
+
+	shrink []slot
+}
+
+func (c *call) session(v core.SessionView) *sessionObject {
+	s := v.Session
+	o := &sessionObject{
+		Object: "session", SessionID: s.ID, Status: s.Status, Reason: s.Reason, Live: s.Status.Live(),
+		Title: clip(s.Title, maxErrorText), Provider: s.Provider, Transport: s.Transport, CWD: s.CWD, Model: s.Model,
+		ReasoningEffort: s.ReasoningEffort, ProviderSessionID: s.ProviderSessionID, ApprovalMode: s.ApprovalMode,
+		SandboxMode: s.SandboxMode, AnswerBy: s.AnswerBy, Durability: s.Durability, QueuedTurns: len(s.Queue),
+		Warnings: c.warnings(s.Warnings), Usage: newUsage(s.Usage), CostUSD: s.CostUSD,
+		CreatedAt: utc(s.CreatedAt), UpdatedAt: utc(s.UpdatedAt), Epoch: s.Epoch, Fingerprint: s.Fingerprint, Cursor: s.LastSeq,
+	}
+	whole := c.wholeObject(s.ID)
+	if s.Error != nil {
+		o.Error = &turnError{Code: s.Error.Code, Message: s.Error.Message}
+		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: wholeText(s.Error.Message, whole)})
+	}
+	if m := encodeMap(s.Metadata); m != nil {
+		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})
+	}
+	for _, q := range v.Requests {
+		if q.Status == core.RequestPending {
+			r := c.request(q)
+			o.PendingRequests = append(o.PendingRequests, r)
+			o.shrink = append(o.shrink, r.slots()...)
+		}
+	}
+	if v.Current != nil { // its requests are the session's
+		o.CurrentTurn = c.turn(*v.Current, nil)
+		o.shrink = append(o.shrink, o.CurrentTurn.slots()...)
+	}
+	if v.Last != nil {
+		o.LastTurn = c.turn(*v.Last, nil)
+		o.shrink = append(o.shrink, o.LastTurn.slots()...)
+	}
+	return o
+}
+
+func (o *sessionObject) slots() []slot { return o.shrink }
+
+func (o *sessionObject) links() []mcp.ResourceLink {
+	if o.LastTurn != nil {
+		return o.LastTurn.links()
+	}
+	return nil
+}
+
+func (o *sessionObject) state() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", o.SessionID, o.Status)
+	if o.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", o.Reason)
+	}
+	fmt.Fprintf(&b, ": %s", o.Provider)
+	if o.Model != "" {
+		fmt.Fprintf(&b, " %s", o.Model)
+	}
+	fmt.Fprintf(&b, " in %s, approval %s, sandbox %s", o.CWD, o.ApprovalMode, o.SandboxMode)
+	if o.QueuedTurns > 0 {
+		fmt.Fprintf(&b, ", %s", sayCount(o.QueuedTurns, "queued turn"))
+	}
+	if o.Durability != "" && o.Durability != core.Durable {
+		fmt.Fprintf(&b, ", durability %s", o.Durability)
+	}
+	fmt.Fprintf(&b, ", cursor %d.", o.Cursor)
+	return b.String()
+}
+
+func (o *sessionObject) prose() prose {
+	p := prose{lines: []string{o.state()}}
+	var facts []string
+	if o.Title != "" {
+		facts = append(facts, "title: "+oneLine(o.Title, maxPreview))
+	}
+	if o.Error != nil {
+		facts = append(facts, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
+	}
+	for _, w := range o.Warnings {
+		facts = append(facts, "warning: "+w)
+	}
+	if missing := lacks(o.Capabilities); missing != "" {
+		facts = append(facts, "it cannot: "+missing)
+	}
+	if len(facts) > 0 {
+		p.lines = append(p.lines, clip(strings.Join(facts, ". "), maxErrorText))
+	}
+	var content []string
+	for _, q := range o.PendingRequests {
+		if q, ok := q.(interface{ ask() string }); ok {
+			content = append(content, q.ask())
+		}
+	}
+	if t := o.CurrentTurn; t != nil {
+		p.lines = append(p.lines, "Now: "+t.state())
+	} else if t := o.LastTurn; t != nil {
+		p.lines = append(p.lines, "Last: "+t.state())
+	}
+	if t := o.LastTurn; t != nil && t.content() != "" {
+		if o.CurrentTurn != nil {
+			content = append(content, "Last: "+t.state())
+		}
+		content = append(content, t.content())
+	}
+	p.content = strings.Join(content, "\n\n")
+	return p
+}
+
+// lacks names what a provider cannot do at all.
+func lacks(c *core.Capabilities) string {
+	if c == nil {
+		return ""
+	}
+	var m map[string]core.Support
+	if json.Unmarshal(encode(c), &m) != nil {
+		return ""
+	}
+	var names []string
+	for _, name := range capabilityNames {
+		if !m[name].OK() {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// capabilityNames is the order in which capabilities are shown.
+var capabilityNames = []string{"token_streaming", "questions", "approvals", "interrupt", "steer", "resume", "fork",
+	"configure", "per_session_mcp", "skills", "attachments", "structured_output"}

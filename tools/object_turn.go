@@ -1,0 +1,398 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Bounds of a turn's short texts.
+const (
+	maxPreview  = 80  // characters of a prompt
+	maxActivity = 120 // bytes of an activity
+	maxWarning  = 300 // bytes of one warning
+	maxWarnings = 8
+	shownFiles  = 5 // files that prose names
+)
+
+// turnObject is a turn as callers read it. delegate and interrupt add a field
+// of their own.
+type turnObject struct {
+	Object        string             `json:"object"`
+	TurnID        string             `json:"turn_id"`
+	SessionID     string             `json:"session_id"`
+	Status        core.TurnStatus    `json:"status"`
+	SessionStatus core.SessionStatus `json:"session_status,omitempty"`
+	QueuedTurns   *int               `json:"queued_turns,omitempty"`
+	nexts
+	QueuePosition     int             `json:"queue_position,omitempty"`
+	Origin            core.Origin     `json:"origin,omitempty"`
+	PromptPreview     string          `json:"prompt_preview,omitempty"`
+	Activity          string          `json:"activity,omitempty"`
+	QuietMS           *int64          `json:"quiet_ms,omitempty"`
+	ElapsedMS         int64           `json:"elapsed_ms"`
+	StartedAt         *time.Time      `json:"started_at,omitempty"`
+	FinishedAt        *time.Time      `json:"finished_at,omitempty"`
+	StopReason        string          `json:"stop_reason,omitempty"`
+	Reason            core.Reason     `json:"reason,omitempty"`
+	PendingRequests   []any           `json:"pending_requests,omitempty"` // *requestObject or requestRow
+	Error             *turnError      `json:"error,omitempty"`
+	Warnings          []string        `json:"warnings,omitempty"`
+	Usage             *usageObject    `json:"usage,omitempty"`
+	CostUSD           *float64        `json:"cost_usd,omitempty"`
+	FilesChanged      []fileObject    `json:"files_changed,omitempty"`
+	FilesTotal        int             `json:"files_changed_total,omitempty"` // when not all are listed
+	StructuredOutput  json.RawMessage `json:"structured_output,omitempty"`
+	StructuredError   string          `json:"structured_error,omitempty"`
+	ProviderSessionID string          `json:"provider_session_id,omitempty"`
+	Metadata          json.RawMessage `json:"metadata,omitempty"`
+	Cursor            uint64          `json:"cursor"`
+	TextBytes         int             `json:"text_bytes,omitempty"`
+	Truncated         bool            `json:"truncated,omitempty"`
+	Offset            *int            `json:"offset,omitempty"`
+	NextOffset        int             `json:"next_offset,omitempty"`
+	Text              string          `json:"text,omitempty"`
+
+	text      longText // what Text shows, cut or whole
+	cutAt     int      // where the missing part of Text begins, 0 for none
+	shrink    []slot   // everything but Text
+	files     []fileObject
+	continues bool // a cut text says where it goes on
+}
+
+type turnError struct {
+	Code     core.Code       `json:"code"`
+	Message  string          `json:"message"`
+	Provider json.RawMessage `json:"provider,omitempty"`
+}
+
+type fileObject struct {
+	Path string          `json:"path"`
+	Kind core.ChangeKind `json:"kind"`
+}
+
+// usageObject is what a provider reported, never our guess.
+type usageObject struct {
+	core.Usage
+	Source string `json:"source"`
+}
+
+func newUsage(u *core.Usage) *usageObject {
+	if u == nil {
+		return nil
+	}
+	return &usageObject{Usage: *u, Source: "reported"}
+}
+
+// turn makes a turn's object with its answer, when there is one, and with those
+// of pending that belong to it.
+func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
+	o := &turnObject{
+		Object: "turn", TurnID: t.ID, SessionID: t.SessionID, Status: t.Status,
+		QueuePosition: t.QueuePosition, Origin: t.Origin, PromptPreview: firstRunes(t.PromptPreview, maxPreview),
+		StartedAt: utc(t.StartedAt), FinishedAt: utc(t.FinishedAt),
+		StopReason: t.StopReason, Reason: t.Reason, Warnings: c.warnings(t.Warnings),
+		Usage: newUsage(t.Usage), CostUSD: t.CostUSD, ProviderSessionID: t.ProviderSessionID,
+		Cursor: t.LastSeq,
+	}
+	c.clock(o, t)
+	c.turnError(o, t)
+	for _, f := range t.FilesChanged {
+		o.files = append(o.files, fileObject{Path: f.Path, Kind: f.Kind})
+	}
+	o.shrink = append(o.shrink, fileSlot{o})
+	o.raw(&o.StructuredOutput, t.StructuredOutput)
+	o.raw(&o.Metadata, encodeMap(t.Metadata))
+	o.StructuredError = clip(t.StructuredError, maxErrorText)
+	for _, q := range pending {
+		if q.TurnID == t.ID {
+			o.addRequest(c.request(q))
+		}
+	}
+	c.answer(o, t)
+	return o
+}
+
+func (c *call) clock(o *turnObject, t core.Turn) {
+	since, until := t.StartedAt, t.FinishedAt
+	if since.IsZero() {
+		since = t.AcceptedAt
+	}
+	if !t.Status.Ended() {
+		until = c.now
+		o.Activity = oneLine(t.Activity, maxActivity)
+		last := t.LastEventAt
+		if last.IsZero() {
+			last = since
+		}
+		quiet := max(0, c.now.Sub(last).Milliseconds())
+		o.QuietMS = &quiet
+	}
+	if !since.IsZero() && !until.IsZero() {
+		o.ElapsedMS = max(0, until.Sub(since).Milliseconds())
+	}
+}
+
+func (c *call) turnError(o *turnObject, t core.Turn) {
+	if t.Error == nil {
+		return
+	}
+	o.Error = &turnError{Code: t.Error.Code, Message: t.Error.Message}
+	o.raw(&o.Error.Provider, t.Error.Provider)
+	o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: wholeText(t.Error.Message, c.wholeObject(t.ID))})
+}
+
+// answer fetches as much of the turn's text as the reply can show.
+func (c *call) answer(o *turnObject, t core.Turn) {
+	if !t.Status.Ended() {
+		return
+	}
+	total := max(t.TextBytes, len(t.Text))
+	o.text = longText{head: t.Text, total: total, more: c.restOfText}
+	if len(t.Text) == total {
+		return
+	}
+	head, whole, err := c.h.TurnText(c.ctx, t, 0, c.budget)
+	if err == nil {
+		o.text.head, o.text.total = head, whole
+		if whole > len(head) {
+			from := max(len(head), whole-c.budget/4)
+			o.text.tail, _, err = c.h.TurnText(c.ctx, t, from, whole-from)
+		}
+	}
+	if err != nil {
+		o.Warnings = append(o.Warnings, "the answer could not be read whole: "+core.AsError(err).Message)
+		o.text.head = t.Text
+	}
+}
+
+// restOfText says how to read a turn's text from offset on.
+func (c *call) restOfText(offset int) string {
+	if c.offers("inspect") {
+		return fmt.Sprintf("inspect {id, offset: %d}", offset)
+	}
+	return fmt.Sprintf(`replay {id, types: ["message"], max_bytes: %d}`, maxBudget)
+}
+
+// wholeObject says how to read an object with nothing cut.
+func (c *call) wholeObject(id string) func(int) string {
+	tool := "inspect"
+	if !c.offers(tool) {
+		tool = "replay"
+	}
+	return func(int) string { return fmt.Sprintf("%s {id: %q, max_bytes: %d}", tool, id, maxBudget) }
+}
+
+func (c *call) warnings(in []string) []string {
+	var out []string
+	for i, w := range in {
+		if i == maxWarnings {
+			return append(out, fmt.Sprintf("and %d more", len(in)-i))
+		}
+		out = append(out, oneLine(w, maxWarning))
+	}
+	return out
+}
+
+func (o *turnObject) addRequest(q *requestObject) {
+	o.PendingRequests = append(o.PendingRequests, q)
+	o.shrink = append(o.shrink, q.slots()...)
+}
+
+func (o *turnObject) raw(dst *json.RawMessage, src json.RawMessage) {
+	if len(src) == 0 {
+		return
+	}
+	o.shrink = append(o.shrink, rawSlot{dst: dst, src: src,
+		more: fmt.Sprintf("inspect {id: %q, max_bytes: %d}", o.TurnID, maxBudget)})
+}
+
+func (o *turnObject) slots() []slot {
+	return append([]slot{turnTextSlot{o}}, o.shrink...)
+}
+
+// turnTextSlot is the text of a turn, with the fields that speak of it.
+type turnTextSlot struct{ o *turnObject }
+
+func (s turnTextSlot) apply(max int) {
+	o := s.o
+	if o.Offset != nil {
+		o.page(max)
+		return
+	}
+	if o.text.total == 0 {
+		return
+	}
+	o.Text, o.cutAt = o.text.cut(max)
+	o.Truncated = len(o.text.head) < o.text.total || o.text.total > max
+	o.TextBytes, o.NextOffset = 0, 0
+	if o.Truncated {
+		o.TextBytes = o.text.total
+		if o.continues {
+			o.NextOffset = o.cutAt
+		}
+	}
+}
+
+// page shows the text from Offset on, as much of it as there is room for.
+func (o *turnObject) page(max int) {
+	o.Text = o.text.head[:border(o.text.head, max)]
+	o.TextBytes, o.NextOffset = o.text.total, 0
+	if end := *o.Offset + len(o.Text); end < o.text.total {
+		o.NextOffset, o.Truncated = end, true
+	}
+}
+
+// fileSlot is the list of changed files: as many as there is room for.
+type fileSlot struct{ o *turnObject }
+
+func (s fileSlot) apply(max int) {
+	o, room := s.o, max
+	o.FilesChanged, o.FilesTotal = o.files, 0
+	for i, f := range o.files {
+		room -= len(f.Path) + len(`{"path":"","kind":"modified"},`)
+		if room < 0 {
+			o.FilesChanged, o.FilesTotal = o.files[:i], len(o.files)
+			return
+		}
+	}
+}
+
+func (o *turnObject) links() []mcp.ResourceLink {
+	if !o.Truncated {
+		return nil
+	}
+	return []mcp.ResourceLink{mcp.NewResourceLink("harness://turns/"+o.TurnID+"/text",
+		o.TurnID, "", "text/markdown")}
+}
+
+// state says in one line where the turn stands.
+func (o *turnObject) state() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", o.TurnID, o.Status)
+	switch {
+	case o.QueuePosition > 0:
+		fmt.Fprintf(&b, ", number %d in the queue", o.QueuePosition)
+	case o.Status.Ended():
+		fmt.Fprintf(&b, " after %s", sayDuration(o.ElapsedMS))
+	default:
+		fmt.Fprintf(&b, " for %s", sayDuration(o.ElapsedMS))
+	}
+	if o.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", o.Reason)
+	}
+	if o.QuietMS != nil && *o.QuietMS >= quietWorthSaying {
+		fmt.Fprintf(&b, ", quiet for %s", sayDuration(*o.QuietMS))
+	}
+	if o.Activity != "" {
+		fmt.Fprintf(&b, "; %s", o.Activity)
+	}
+	fmt.Fprintf(&b, "; session %s", o.SessionID)
+	if o.SessionStatus != "" {
+		fmt.Fprintf(&b, " %s", o.SessionStatus)
+	}
+	fmt.Fprintf(&b, ", cursor %d.", o.Cursor)
+	return b.String()
+}
+
+// quietWorthSaying is the silence, in milliseconds, that prose speaks of.
+const quietWorthSaying = 5000
+
+func (o *turnObject) prose() prose {
+	p := prose{lines: []string{o.state()}}
+	if o.QueuedTurns != nil && *o.QueuedTurns > 0 {
+		p.lines = append(p.lines, sayCount(*o.QueuedTurns, "queued turn")+" will follow now.")
+	}
+	if l := o.outcome(); l != "" {
+		p.lines = append(p.lines, l)
+	}
+	p.content = o.content()
+	return p
+}
+
+// outcome says in one line what the turn did and cost.
+func (o *turnObject) outcome() string {
+	var facts []string
+	if o.Error != nil {
+		facts = append(facts, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
+	}
+	if o.StructuredError != "" {
+		facts = append(facts, "the answer does not meet output_schema: "+oneLine(o.StructuredError, maxWarning))
+	}
+	if n := max(len(o.FilesChanged), o.FilesTotal); n > 0 {
+		var names []string
+		for _, f := range o.files {
+			names = append(names, f.Path)
+		}
+		facts = append(facts, fmt.Sprintf("%s changed: %s", sayCount(n, "file"), clip(some(names, shownFiles), maxWarning)))
+	}
+	if o.Usage != nil {
+		facts = append(facts, sayUsage(o.Usage))
+	}
+	for _, w := range o.Warnings {
+		facts = append(facts, "warning: "+w)
+	}
+	return clip(strings.Join(facts, ". "), maxErrorText)
+}
+
+// content is what the reply is for: the questions, or the answer.
+func (o *turnObject) content() string {
+	var parts []string
+	for _, q := range o.PendingRequests {
+		if q, ok := q.(interface{ ask() string }); ok {
+			parts = append(parts, q.ask())
+		}
+	}
+	if len(o.StructuredOutput) > 0 {
+		parts = append(parts, string(o.StructuredOutput))
+	}
+	if o.Text != "" && (len(o.StructuredOutput) == 0 || !sameJSON(o.Text, o.StructuredOutput)) {
+		parts = append(parts, o.Text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// sameJSON says whether text is only the JSON of v, as it mostly is with an
+// output schema.
+func sameJSON(text string, v json.RawMessage) bool {
+	return json.Valid([]byte(text)) && string(canonical(json.RawMessage(text))) == string(canonical(v))
+}
+
+func sayUsage(u *usageObject) string {
+	var parts []string
+	for _, p := range []struct {
+		n    *int64
+		what string
+	}{{u.InputTokens, "in"}, {u.CachedInputTokens, "cached"}, {u.OutputTokens, "out"}, {u.TotalTokens, "in all"}} {
+		if p.n != nil {
+			parts = append(parts, fmt.Sprintf("%d %s", *p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "usage reported"
+	}
+	return "tokens: " + strings.Join(parts, ", ")
+}
+
+func encodeMap(m map[string]string) json.RawMessage {
+	if len(m) == 0 {
+		return nil
+	}
+	return encode(m)
+}
+
+// firstRunes is the first n characters of s.
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}

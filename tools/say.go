@@ -1,0 +1,51 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// sayDuration says a span of time in words that are short and read well: 350 ms, 42 s, 3 min 5 s.
+func sayDuration(ms int64) string {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", ms)
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
+	default:
+		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
+	}
+}
+
+// sayCount counts things: 1 file, 2 files.
+func sayCount(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// oneLine makes text of many lines one line of at most max bytes.
+func oneLine(s string, max int) string {
+	return clip(strings.Join(strings.Fields(s), " "), max)
+}
+
+// some lists words, at most n of them, and how many more there are.
+func some(words []string, n int) string {
+	if len(words) <= n {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
+}
+
+// utc gives a time as callers read it, nil for none.
+func utc(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	u := t.UTC().Truncate(time.Millisecond)
+	return &u
+}

@@ -1,0 +1,131 @@
+package tools
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Options say how a server presents the harness. The zero value is usable.
+type Options struct {
+	// Version is what the server calls its version.
+	Version string
+	// Wait is how long await and delegate wait when a call does not say: below
+	// the minute after which many clients give a call up. Zero is DefaultWait.
+	Wait time.Duration
+	// Core offers the tools of delegation only, for clients whose models pay
+	// for every tool.
+	Core bool
+	// Owner says on whose behalf a call comes; nil is the owner "local".
+	Owner func(ctx context.Context) core.Caller
+	// Logger takes what callers are not shown; nil discards it.
+	Logger *slog.Logger
+	// AnswerByUser is the operator's floor: only a person answers requests.
+	AnswerByUser bool
+}
+
+// DefaultWait is how long await and delegate wait when neither the call nor the
+// operator says.
+const DefaultWait = 45 * time.Second
+
+// LocalOwner is the owner of everything on stdio and on a Unix socket.
+const LocalOwner = "local"
+
+// toolListTTL is how long clients may keep the list of tools, in milliseconds.
+const toolListTTL = 60_000
+
+// surface is what all calls of one server share. It does not change.
+type surface struct {
+	h     *core.Harness
+	opts  Options
+	names map[string]bool
+}
+
+// NewServer makes an MCP server that offers the tools over h. Hand it to a
+// transport. It holds no state of its own and may serve many clients at once.
+func NewServer(h *core.Harness, opts Options) *server.MCPServer {
+	s := newSurface(h, opts)
+	srv := server.NewMCPServer("harness-mcp", s.opts.Version,
+		server.WithTitle("Coding agents and processes"),
+		server.WithInstructions(instructions(s.opts)),
+		server.WithToolCapabilities(false),
+		server.WithCacheHints(toolListTTL, mcp.CacheScopePrivate),
+	)
+	for _, e := range s.entries() {
+		srv.AddTool(e.tool, e.handler)
+	}
+	return srv
+}
+
+func newSurface(h *core.Harness, opts Options) *surface {
+	if opts.Wait == 0 {
+		opts.Wait = DefaultWait
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Owner == nil {
+		opts.Owner = func(context.Context) core.Caller { return core.Caller{Owner: LocalOwner} }
+	}
+	s := &surface{h: h, opts: opts, names: map[string]bool{}}
+	for _, e := range s.entries() {
+		s.names[e.tool.Name] = true
+	}
+	return s
+}
+
+// coreTools are the tools of a server with Options.Core.
+var coreTools = map[string]bool{
+	"list_providers": true, "start_session": true, "send_message": true, "follow_up": true, "await": true,
+	"respond": true, "interrupt": true, "delegate": true, "replay": true, "close": true,
+}
+
+// entries lists the tools that the server offers. A new tool is one line here
+// and one file.
+func (s *surface) entries() []entry {
+	all := []entry{
+		define(s, delegateTool),
+		define(s, listProvidersTool),
+		define(s, startSessionTool),
+		define(s, sendMessageTool),
+		define(s, followUpTool),
+		define(s, steerTool),
+		define(s, awaitTool),
+		define(s, respondTool),
+		define(s, interruptTool),
+		define(s, configureTool),
+		define(s, replayTool),
+		define(s, inspectTool),
+		define(s, listTool),
+		define(s, closeTool),
+		define(s, pruneTool),
+	}
+	if !s.opts.Core {
+		return all
+	}
+	var some []entry
+	for _, e := range all {
+		if coreTools[e.tool.Name] {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// offers says whether the server has a tool.
+func (s *surface) offers(tool string) bool { return s.names[tool] }
+
+// IsControl says whether a call of the tool must never wait behind other calls:
+// it unblocks or ends them.
+func IsControl(tool string) bool {
+	switch tool {
+	case "respond", "interrupt", "close":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,220 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+type awaitArgs struct {
+	IDs   []string `arg:"ids,required" min:"1" max:"64" doc:"turns, sessions, processes, requests"`
+	Until string   `arg:"until" enum:"all|any"`
+	waiting
+	WakeOnRequest  *bool    `arg:"wake_on_request" doc:"default true"`
+	IgnoreRequests []string `arg:"ignore_requests" doc:"request ids already known"`
+}
+
+var awaitTool = tool[awaitArgs, *awaitObject]{
+	name:  "await",
+	title: "Wait for work",
+	description: "Wait for turns, sessions, processes or requests, for all of them or the first (until: any). Returns " +
+		"early when an agent asks something: answer with respond, then await again. Time running out is no error: the " +
+		"reply says how far each is; call it again. Never stops the work.",
+	hints:  reads,
+	meta:   alwaysShown,
+	output: awaitOutput,
+	run: func(ctx context.Context, c *call, in awaitArgs) (*awaitObject, error) {
+		res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{
+			IDs: in.IDs, Any: in.Until == "any", Wait: in.duration(c.opts.Wait),
+			WakeOnRequest:  in.WakeOnRequest == nil || *in.WakeOnRequest,
+			IgnoreRequests: in.IgnoreRequests, Progress: c.sayResources,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.now = time.Now()
+		return c.awaited(in, res), nil
+	},
+}
+
+// manyResults is from how many ids on every result is a short row.
+const manyResults = 17
+
+// awaitObject says where awaited resources stand: the finished ones first and
+// whole, the others in short.
+type awaitObject struct {
+	Outcome core.Outcome `json:"outcome"`
+	nexts
+	Results   []any    `json:"results"` // an object of its kind, or *rowObject
+	WaitingOn []string `json:"waiting_on,omitempty"`
+
+	done    int
+	asking  []*requestObject
+	elapsed time.Duration
+	shrink  []slot
+}
+
+func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
+	o := &awaitObject{Outcome: res.Outcome, WaitingOn: res.WaitingOn, Results: []any{}, elapsed: in.duration(c.opts.Wait)}
+	many := len(res.Results) >= manyResults
+	for _, r := range res.Results {
+		switch {
+		case r.Done() && !many:
+			o.addDone(c, r)
+		case r.Done():
+			o.done++
+			o.Results = append(o.Results, c.row(r))
+		default:
+			o.addRow(c, r, in, many)
+		}
+	}
+	c.afterAwait(o, in)
+	return o
+}
+
+func (o *awaitObject) addDone(c *call, r core.Resource) {
+	o.done++
+	b := c.object(r)
+	if next := *b.nextCalls(); len(o.Next) == 0 && o.done == 1 {
+		o.Next = next
+	}
+	*b.nextCalls() = nil // the reply as a whole suggests
+	o.Results = append(o.Results, b)
+	o.shrink = append(o.shrink, b.slots()...)
+}
+
+// addRow adds what goes on; what it asks comes whole, if that woke the caller.
+func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, many bool) {
+	row := c.row(r)
+	o.Results = append(o.Results, row)
+	if o.Outcome != core.OutcomeRequest || many {
+		return
+	}
+	asked := &askedRow{rowObject: row}
+	for _, q := range r.Pending() {
+		if slices.Contains(in.IgnoreRequests, q.ID) {
+			continue
+		}
+		full := c.request(q)
+		asked.Pending = append(asked.Pending, full)
+		o.asking = append(o.asking, full)
+		o.shrink = append(o.shrink, full.slots()...)
+	}
+	if len(asked.Pending) > 0 {
+		o.Results[len(o.Results)-1] = asked
+	}
+}
+
+// askedRow is a row whose requests are shown whole.
+type askedRow struct {
+	*rowObject
+	Pending []*requestObject `json:"pending_requests"`
+}
+
+func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
+	switch {
+	case o.Outcome == core.OutcomeRequest && len(o.asking) > 0:
+		o.Next = nil
+		o.suggestAnswers(o.asking[0])
+	case len(o.WaitingOn) > 0:
+		a := args{"ids": o.WaitingOn}
+		why := "goes on waiting"
+		if o.done > 0 {
+			why = "waits for the rest"
+		}
+		if in.Until == "any" {
+			a["until"] = "any"
+		}
+		o.Next = append([]suggestion{{Tool: "await", Arguments: a, Why: why}}, o.Next...)
+		if o.Outcome == core.OutcomeTimeout {
+			o.Next = o.Next[:1]
+		}
+	}
+}
+
+func (o *awaitObject) slots() []slot { return o.shrink }
+
+func (o *awaitObject) links() []mcp.ResourceLink {
+	var out []mcp.ResourceLink
+	for _, r := range o.Results {
+		if b, ok := r.(body); ok {
+			out = append(out, b.links()...)
+		}
+	}
+	return out
+}
+
+func (o *awaitObject) prose() prose {
+	if len(o.Results) == 1 {
+		return o.single()
+	}
+	total := len(o.Results)
+	var line string
+	switch o.Outcome {
+	case core.OutcomeRequest:
+		line = fmt.Sprintf("request_pending: %s for an answer; %d of %d done.", waits(len(o.asking)), o.done, total)
+	case core.OutcomeTimeout:
+		line = fmt.Sprintf("timeout after %s, no failure: %d of %d done, the work goes on.",
+			sayDuration(o.elapsed.Milliseconds()), o.done, total)
+	default:
+		line = fmt.Sprintf("%s: %d of %d.", o.Outcome, o.done, total)
+	}
+	var content []string
+	for _, r := range o.Results {
+		content = append(content, sayResult(r))
+	}
+	return prose{lines: []string{line}, content: strings.Join(content, "\n\n")}
+}
+
+// single says a lone result as its own reply would.
+func (o *awaitObject) single() prose {
+	switch r := o.Results[0].(type) {
+	case body:
+		p := r.prose()
+		p.lines[0] = string(o.Outcome) + ": " + p.lines[0]
+		return p
+	case *askedRow:
+		return prose{lines: []string{"request_pending: " + r.String() + "."}, content: r.ask()}
+	case *rowObject:
+		line := string(o.Outcome) + ": "
+		if o.Outcome == core.OutcomeTimeout {
+			line = "timeout, no failure: "
+		}
+		return prose{lines: []string{line + r.String() + "."}}
+	}
+	return prose{lines: []string{string(o.Outcome)}}
+}
+
+func waits(n int) string {
+	if n == 1 {
+		return "1 request waits"
+	}
+	return fmt.Sprintf("%d requests wait", n)
+}
+
+func (r *askedRow) ask() string {
+	var parts []string
+	for _, q := range r.Pending {
+		parts = append(parts, q.ask())
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func sayResult(r any) string {
+	switch r := r.(type) {
+	case body:
+		p := r.prose()
+		return strings.TrimSpace(strings.Join(p.lines, "\n") + "\n" + p.content)
+	case *askedRow:
+		return r.String() + ".\n" + r.ask()
+	case fmt.Stringer:
+		return r.String() + "."
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+type inspectArgs struct {
+	ID       string `arg:"id,required" doc:"session, turn, request or process"`
+	Offset   *int64 `arg:"offset" min:"0" doc:"bytes into a turn's text"`
+	MaxBytes *int64 `arg:"max_bytes" min:"256" max:"1048576" doc:"default 8192"`
+}
+
+var inspectTool = tool[inspectArgs, body]{
+	name:  "inspect",
+	title: "Inspect one resource",
+	description: "The present state of one session, turn, request or process: status, last answer, pending requests, " +
+		"queue, usage. Use after losing track of an id's state; to wait use await. " +
+		"offset pages through a long answer (next_offset). Changes nothing.",
+	hints:  reads,
+	meta:   mayBeLong,
+	output: objectOutput,
+	run: func(ctx context.Context, c *call, in inspectArgs) (body, error) {
+		if in.MaxBytes != nil {
+			c.budget = max(minBudget, int(*in.MaxBytes))
+		}
+		r, err := c.h.Get(ctx, c.caller.Owner, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if in.Offset == nil {
+			o := c.object(r)
+			if t, ok := o.(*turnObject); ok {
+				t.continues = true
+			}
+			return o, nil
+		}
+		if r.Kind != core.KindTurn {
+			return nil, core.Errorf(core.CodeInvalidArgument, "offset pages the text of a turn, and %s is a %s", in.ID, r.Kind).
+				WithHint("Give the id of the turn, or leave offset out.")
+		}
+		return c.textPage(ctx, r, int(*in.Offset))
+	},
+}
+
+// minBudget is the least that a reply may be asked to take: below it, ids and
+// state alone would not fit.
+const minBudget = 1 << 10
+
+// textPage is a turn with its text from offset on.
+func (c *call) textPage(ctx context.Context, r core.Resource, offset int) (*turnObject, error) {
+	text, total, err := c.h.TurnText(ctx, *r.Turn, offset, c.budget)
+	if err != nil {
+		return nil, err
+	}
+	if offset > total {
+		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is behind the end: the text has %d bytes", offset, total)
+	}
+	t := *r.Turn
+	t.Text, t.TextBytes = "", 0 // the page stands for it
+	o := c.turn(t, r.Pending())
+	o.text = longText{head: text, total: total, more: c.restOfText}
+	o.Offset = &offset
+	// Both halves show the same page, since next_offset is one number: what
+	// fits the structured half, where escapes cost room, fits the text half.
+	fit(o.slots(), c.budget-pageRoom, func() []byte { return encode(o) })
+	o.text.head = o.Text
+	if o.NextOffset > 0 {
+		o.suggest("inspect", "the next page", args{"id": o.TurnID, "offset": o.NextOffset})
+	}
+	return o, nil
+}
+
+// pageRoom is kept free in a page of text for what stands around it, in bytes.
+const pageRoom = 256

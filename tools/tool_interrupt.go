@@ -1,0 +1,36 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+type interruptArgs struct {
+	SessionID  string `arg:"session_id,required"`
+	TurnID     string `arg:"turn_id" doc:"a queued turn: removed"`
+	ClearQueue bool   `arg:"clear_queue"`
+	waiting
+	keyed
+}
+
+var interruptTool = tool[interruptArgs, *turnObject]{
+	name:  "interrupt",
+	title: "Interrupt a turn",
+	description: "Stop the running turn; the session stays usable. Queued turns then start unless clear_queue is true. " +
+		"turn_id of a queued turn removes just that one. The turn ends cancelled when the agent confirms. " +
+		"To end the session use close.",
+	hints:  settles,
+	output: turnOutput,
+	run: func(ctx context.Context, c *call, in interruptArgs) (*turnObject, error) {
+		r, err := c.h.Interrupt(ctx, c.caller, core.InterruptRequest{
+			SessionID: in.SessionID, TurnID: in.TurnID, ClearQueue: in.ClearQueue, Once: c.once,
+		})
+		if err != nil {
+			return nil, err
+		}
+		o := c.settleTurn(ctx, r.Turn, in.duration(0))
+		o.QueuedTurns = &r.QueuedTurns
+		return o, nil
+	},
+}

@@ -1,0 +1,219 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+type listProvidersArgs struct {
+	Provider string `arg:"provider" doc:"only this one, with its models and options"`
+	Refresh  bool   `arg:"refresh" doc:"probe again"`
+}
+
+var listProvidersTool = tool[listProvidersArgs, *providersObject]{
+	name:  "list_providers",
+	title: "List coding agents",
+	description: "Which coding agents can be used here: ready or why not, version, sign-in, capabilities. " +
+		"Call first if unsure of a provider's name, or after provider_not_ready. " +
+		"Never sends a prompt. Next: start_session or delegate.",
+	hints:  reads,
+	output: providersOut,
+	run: func(ctx context.Context, c *call, in listProvidersArgs) (*providersObject, error) {
+		infos, err := c.h.Providers(ctx, in.Provider, in.Refresh)
+		if err != nil {
+			return nil, err
+		}
+		return newProviders(infos, in.Provider != ""), nil
+	},
+}
+
+// providersObject is the list of coding agents.
+type providersObject struct {
+	nexts
+	Providers []*providerObject `json:"providers"`
+}
+
+// providerObject is one coding agent. Capabilities is short for the default
+// transport's: only what is not native; the whole is in Transports.
+type providerObject struct {
+	Provider      string                  `json:"provider"`
+	Name          string                  `json:"name"`
+	Ready         bool                    `json:"ready"`
+	Reason        string                  `json:"reason,omitempty"`
+	Version       string                  `json:"version,omitempty"`
+	Authenticated string                  `json:"authenticated"`
+	Transport     string                  `json:"transport"`
+	Capabilities  map[string]core.Support `json:"capabilities,omitempty"`
+	Evidence      string                  `json:"evidence,omitempty"`
+	Install       string                  `json:"install,omitempty"`
+	Executable    string                  `json:"executable,omitempty"`
+	Searched      []string                `json:"searched,omitempty"`
+	Models        []string                `json:"models,omitempty"`
+	Transports    []core.TransportSpec    `json:"transports,omitempty"`
+	Options       []core.OptionSpec       `json:"options,omitempty"`
+}
+
+func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
+	o := &providersObject{Providers: []*providerObject{}}
+	ready := ""
+	for _, in := range infos {
+		p := newProvider(in, whole)
+		o.Providers = append(o.Providers, p)
+		// The built-in demo is always ready; a real agent is the better advice.
+		if p.Ready && (ready == "" || ready == demoProvider) {
+			ready = p.Provider
+		}
+	}
+	if ready != "" {
+		o.suggest("start_session", "opens a conversation", args{"provider": ready})
+	}
+	if !whole && len(infos) > 0 {
+		o.suggest("list_providers", "its models and options", args{"provider": first(ready, infos[0].Spec.Name)})
+	}
+	return o
+}
+
+// demoProvider is the scripted agent that every build has.
+const demoProvider = "demo"
+
+func newProvider(in core.ProviderInfo, whole bool) *providerObject {
+	def, _ := in.Spec.Transport("")
+	p := &providerObject{
+		Provider: in.Spec.Name, Name: in.Spec.Title, Ready: in.Status.Ready, Reason: oneLine(in.Status.Reason, maxWarning),
+		Version: in.Status.Version, Authenticated: first(in.Status.Authenticated, "unknown"), Transport: def.Name,
+	}
+	if !whole {
+		p.Capabilities = notNative(def.Capabilities)
+		if !p.Ready {
+			p.Install = in.Spec.Install
+		}
+		return p
+	}
+	p.Evidence, p.Install, p.Executable = in.Status.Evidence, in.Spec.Install, in.Status.Executable
+	p.Searched, p.Models = in.Status.Searched, in.Status.Models
+	p.Transports, p.Options = in.Spec.Transports, in.Spec.Options
+	return p
+}
+
+// notNative keeps the capabilities that a caller should not rely on.
+func notNative(c core.Capabilities) map[string]core.Support {
+	var all map[string]core.Support
+	if json.Unmarshal(encode(c), &all) != nil {
+		return nil
+	}
+	for name, s := range all {
+		switch s {
+		case core.Native:
+			delete(all, name)
+		case "":
+			all[name] = core.Unsupported
+		}
+	}
+	return all
+}
+
+// slots lets the places that were searched give way, and then models.
+func (o *providersObject) slots() []slot {
+	var out []slot
+	for _, p := range o.Providers {
+		out = append(out, &listSlot{dst: &p.Searched, src: p.Searched}, &listSlot{dst: &p.Models, src: p.Models})
+	}
+	return out
+}
+
+func (o *providersObject) links() []mcp.ResourceLink { return nil }
+
+func (o *providersObject) prose() prose {
+	ready := 0
+	var lines []string
+	for _, p := range o.Providers {
+		if p.Ready {
+			ready++
+		}
+		lines = append(lines, p.lines()...)
+	}
+	return prose{
+		lines:   []string{fmt.Sprintf("%d of %s ready.", ready, sayCount(len(o.Providers), "provider"))},
+		content: strings.Join(lines, "\n"),
+	}
+}
+
+func (p *providerObject) lines() []string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)", p.Provider, p.Name)
+	if p.Ready {
+		b.WriteString(": ready")
+	} else {
+		b.WriteString(": not ready")
+	}
+	if p.Version != "" {
+		fmt.Fprintf(&b, ", version %s", p.Version)
+	}
+	fmt.Fprintf(&b, ", signed in: %s, transport %s", p.Authenticated, p.Transport)
+	if p.Reason != "" {
+		fmt.Fprintf(&b, "; %s", p.Reason)
+	}
+	for _, name := range capabilityNames {
+		if s, ok := p.Capabilities[name]; ok {
+			fmt.Fprintf(&b, "; %s %s", name, s)
+		}
+	}
+	lines := []string{b.String()}
+	add := func(name, value string) {
+		if value != "" {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	add("install", p.Install)
+	add("sign-in evidence", p.Evidence)
+	add("executable", p.Executable)
+	add("searched", strings.Join(p.Searched, ", "))
+	add("models", strings.Join(p.Models, ", "))
+	for _, t := range p.Transports {
+		add("transport "+t.Name, transportLine(t))
+	}
+	for _, o := range p.Options {
+		enum := ""
+		if len(o.Enum) > 0 {
+			enum = ", one of " + strings.Join(o.Enum, ", ")
+		}
+		add("option "+o.Name, fmt.Sprintf("%s%s; %s", o.Type, enum, o.Description))
+	}
+	return lines
+}
+
+func transportLine(t core.TransportSpec) string {
+	var parts []string
+	if t.Default {
+		parts = append(parts, "default")
+	}
+	var caps map[string]core.Support
+	if json.Unmarshal(encode(t.Capabilities), &caps) == nil {
+		for _, name := range capabilityNames {
+			parts = append(parts, name+" "+first(string(caps[name]), string(core.Unsupported)))
+		}
+	}
+	words := func(what string, list []string) {
+		if len(list) > 0 {
+			parts = append(parts, what+" "+strings.Join(list, "|"))
+		}
+	}
+	words("approval_mode", wordsOf(t.Approval))
+	words("sandbox_mode", wordsOf(t.Sandbox))
+	words("reasoning_effort", t.Efforts)
+	return strings.Join(parts, ", ")
+}
+
+func wordsOf[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
+}
