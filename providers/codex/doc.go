@@ -1,0 +1,41 @@
+// Package codex drives OpenAI's Codex by `codex app-server`: a JSON-RPC
+// conversation on stdin and stdout, one process a session.
+//
+// # Layers
+//
+//   - providers/internal/ndjson and jsonrpc: lines, ids and the outbox;
+//   - internal/wire: the vendor's messages under the vendor's names;
+//   - translate*.go: a pure translator. Frames and ops go in; notices and
+//     frames come out. It does no I/O and has no clock, so recorded
+//     conversations test it;
+//   - conn.go: the process, the pipes and the goroutines around it.
+//
+// # What the protocol gives, and what is made of it
+//
+// A turn is accepted by the response to turn/start and ends by turn/completed,
+// by nothing else. An answer to one of Codex's requests has its proof in
+// serverRequest/resolved.
+//
+// Codex completes no item that an interrupt, a steer or an error cut, so the
+// translator closes what is open before it reports the end: messages with what
+// was streamed of them, marked partial. Deltas that lack their last piece get
+// it before the message, so that they join to it.
+//
+// turn/interrupt stops the model and leaves a running command alone, as a
+// "background terminal". The end of an interrupted turn is therefore held back
+// until its commands are gone too, for drainTimeout at most. Between the
+// response to turn/start and turn/started Codex refuses the turn's own id, but
+// takes an empty one.
+//
+// turn/start during a turn does not fail: it adds to that turn. A turn that
+// Codex began by itself (compaction, say) holds ours back; should the two cross
+// on the wire, one end ends both.
+//
+// Denying a question has no word in the protocol: one that nobody answered gets
+// an empty answer, and the turn goes on; cancelling it interrupts the turn.
+//
+// # Modes
+//
+// See modes.go for the table. auto_edit is the adapter's: Codex is told to ask
+// for everything, and edits of files within the workspace are accepted here.
+package codex

@@ -1,0 +1,36 @@
+package codex
+
+import "time"
+
+// Bounds of one conversation and of a probe.
+const (
+	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
+	// them Codex's output is not read, which is its back-pressure.
+	maxQueued      = 256
+	maxQueuedBytes = 8 << 20
+
+	// maxOpenText bounds what is kept of messages that are being streamed. What
+	// lies beyond is delivered, but is missing from a partial message.
+	maxOpenText = 64 << 20
+
+	// maxPast is how many ended turns are known by their Codex id, for what
+	// arrives late.
+	maxPast = 16
+
+	// drainTimeout is how long the end of an interrupted turn waits for its
+	// commands to end.
+	drainTimeout = 3 * time.Second
+
+	// maxGarbage is how much of a line that is no JSON-RPC is kept.
+	maxGarbage = 4 << 10
+
+	// maxStderr is how much of the end of stderr is kept, for the log.
+	maxStderr = 8 << 10
+
+	// maxVersion bounds the output of `codex --version`.
+	maxVersion = 4 << 10
+
+	// exitWait is how long a lost link waits for the exit status, so that the
+	// error can name it.
+	exitWait = 2 * time.Second
+)

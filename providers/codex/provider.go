@@ -1,0 +1,124 @@
+package codex
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// Name is the provider's name in list_providers and start_session.
+const Name = "codex"
+
+// transport is the one way in which Codex is spoken to.
+const transport = "app-server"
+
+const install = "Install it: npm install -g @openai/codex"
+
+// Options say how Codex is found and started.
+type Options struct {
+	Runner   process.Runner // where it runs; required
+	Exec     string         // the executable, instead of a search for "codex"
+	PathDirs []string       // directories to search after PATH
+	Logger   *slog.Logger   // nil: the default one
+}
+
+type provider struct {
+	opts Options
+	log  *slog.Logger
+}
+
+// New makes the provider. It does no I/O.
+func New(opts Options) core.Provider {
+	p := &provider{opts: opts, log: opts.Logger}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	p.log = p.log.With("provider", Name)
+	return p
+}
+
+// Spec describes what Codex can do by this adapter.
+func (p *provider) Spec() core.Spec {
+	return core.Spec{
+		Name: Name, Title: "OpenAI Codex", Install: install, Options: options,
+		Transports: []core.TransportSpec{{
+			Name: transport, Default: true,
+			Capabilities: core.Capabilities{
+				TokenStreaming: core.Native,
+				Questions:      core.Experimental, // outside plan mode Codex has them behind a feature switch
+				Approvals:      core.Native, Interrupt: core.Native, Steer: core.Native,
+				Resume: core.Native, Fork: core.Native, Configure: core.Native, PerSessionMCP: core.Native,
+				Skills: core.Unsupported, Attachments: core.Native, StructuredOutput: core.Native,
+			},
+			Approval: []core.ApprovalMode{core.ApprovalDefault, core.ApprovalPrompt, core.ApprovalAutoEdit, core.ApprovalAuto},
+			Sandbox:  []core.SandboxMode{core.SandboxDefault, core.SandboxReadOnly, core.SandboxWorkspaceWrite, core.SandboxUnrestricted},
+			Efforts:  []string{"none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"},
+		}},
+	}
+}
+
+// Open starts `codex app-server` and a thread in it.
+func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
+	if cfg.Transport != "" && cfg.Transport != transport {
+		return nil, core.Errorf(core.CodeOption, "codex has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
+	}
+	method, params, bad := threadParams(cfg)
+	if bad != nil {
+		return nil, bad
+	}
+	exe, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	child, err := p.opts.Runner.Start(ctx, process.Spec{
+		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID,
+		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
+	})
+	if err != nil {
+		return nil, core.Errorf(core.CodeProviderNotReady, "codex could not be started: %w", err)
+	}
+	c := newConn(child, newTranslator(newSettings(cfg)), p.log.With("session", cfg.SessionID))
+	if exe.shim {
+		c.ready.Warnings = append(c.ready.Warnings, "Codex's native program was not found beside its Node launcher; the launcher is used.")
+	}
+	if err := c.open(ctx, method, params); err != nil {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = c.Close(gone) // by force: there is nothing to save yet
+		return nil, err
+	}
+	return c, nil
+}
+
+// arguments start the server on stdin and stdout. Questions outside plan mode
+// are a feature that Codex calls unstable, and warns of, unless it is told not
+// to.
+var arguments = []string{
+	"app-server",
+	"-c", "features.default_mode_request_user_input=true",
+	"-c", "suppress_unstable_features_warning=true",
+}
+
+// quiet limits Codex's log on stderr to errors, unless the caller wants more.
+func quiet(env []string) []string {
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "RUST_LOG=") }) {
+		return env
+	}
+	return append(env, "RUST_LOG=error")
+}
+
+func newSettings(cfg core.SessionConfig) settings {
+	fence := append([]string{cfg.CWD}, cfg.AddDirs...)
+	return settings{
+		modes:   modes{cfg.ApprovalMode, cfg.SandboxMode}.normal(),
+		effort:  cfg.ReasoningEffort,
+		addDirs: cfg.AddDirs,
+		schema:  cfg.OutputSchema,
+		inside:  func(path string) bool { return inside(path, fence) },
+	}
+}

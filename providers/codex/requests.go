@@ -1,0 +1,206 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+)
+
+// request is a request of Codex's that waits for an answer or, answered, for
+// Codex's word that it is done with.
+type request struct {
+	id       json.RawMessage
+	method   string
+	kind     core.RequestKind
+	turn     string          // its reference
+	asked    json.RawMessage // the permissions that were asked for
+	answered bool
+	op       core.OpID // that answered
+}
+
+// raise turns a request of Codex's into one of ours.
+func (t *translator) raise(m jsonrpc.Message) {
+	u := t.active // also for a sub-agent's request: the same people decide
+	if ref, own := t.scope(m.Params); own && ref != "" {
+		if mine := t.turnFor(ref); mine != nil {
+			u = mine
+		}
+	}
+	r := &request{id: m.ID, method: m.Method}
+	name := ""
+	if u != nil {
+		r.turn, name = u.ref, u.name()
+	}
+	spec, ok := t.spec(r, u, m)
+	if !ok {
+		return
+	}
+	r.kind = spec.Kind
+	key := string(m.ID)
+	t.requests[key] = r
+	t.notice(core.RequestRaised{Turn: name, Ref: key, Spec: spec, Raw: m.Raw})
+}
+
+// spec declares what a request asks. Not ok means that it has been answered.
+func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.RequestSpec, ok bool) {
+	var err error
+	switch m.Method {
+	case wire.CommandApproval:
+		var p wire.CommandApprovalParams
+		if err = json.Unmarshal(m.Params, &p); err == nil {
+			return commandSpec(p, u), true
+		}
+	case wire.FileChangeApproval:
+		var p wire.FileChangeApprovalParams
+		if err = json.Unmarshal(m.Params, &p); err == nil {
+			changes := changesOf(u, p.ItemID)
+			if t.acceptsEdit(p, changes) {
+				t.reply(m.ID, wire.DecisionResponse{Decision: wire.Accept})
+				t.event("edit accepted by auto_edit", m.Raw)
+				return spec, false
+			}
+			return fileChangeSpec(p, changes), true
+		}
+	case wire.PermissionApproval:
+		var p wire.PermissionApprovalParams
+		if err = json.Unmarshal(m.Params, &p); err == nil {
+			r.asked = p.Permissions
+			return permissionSpec(p), true
+		}
+	case wire.RequestUserInput:
+		var p wire.UserInputParams
+		if err = json.Unmarshal(m.Params, &p); err == nil && len(p.Questions) > 0 {
+			return questionSpec(p), true
+		}
+	case wire.Elicitation:
+		var p wire.ElicitationParams
+		if err = json.Unmarshal(m.Params, &p); err == nil && (p.Mode == "form" || p.Mode == "url") {
+			return elicitationSpec(p), true
+		}
+	}
+	t.refuse(m.ID, "harness-mcp cannot put this to a person")
+	t.broken(m)
+	return spec, false
+}
+
+// acceptsEdit says whether auto_edit covers a patch: every file of it lies in
+// the workspace, unless nothing is fenced off.
+func (t *translator) acceptsEdit(p wire.FileChangeApprovalParams, changes []wire.FileUpdateChange) bool {
+	if t.set.approval != core.ApprovalAutoEdit || p.GrantRoot != "" || len(changes) == 0 {
+		return false
+	}
+	if t.set.sandbox == core.SandboxUnrestricted {
+		return true
+	}
+	for _, c := range changes {
+		if !t.set.inside(c.Path) || c.Kind.MovePath != "" && !t.set.inside(c.Kind.MovePath) {
+			return false
+		}
+	}
+	return true
+}
+
+// changesOf finds the patch that an approval is about: only the start of its
+// item has it.
+func changesOf(u *turn, item string) []wire.FileUpdateChange {
+	if u == nil {
+		return nil
+	}
+	if it := u.items.find(item); it != nil {
+		return it.Changes
+	}
+	return nil
+}
+
+var (
+	approvalActions = []core.Action{core.ActionApprove, core.ActionDeny, core.ActionCancel}
+	bothScopes      = []core.Scope{core.ScopeOnce, core.ScopeSession}
+)
+
+func commandSpec(p wire.CommandApprovalParams, u *turn) core.RequestSpec {
+	shown := p.Command
+	if u != nil {
+		if it := u.items.find(p.ItemID); it != nil && shown == it.Command {
+			shown = shownCommand(it.Item)
+		}
+	}
+	prompt := "Run this command? " + shown
+	if p.Command == "" {
+		prompt = "Allow this? " + p.Reason
+	}
+	return core.RequestSpec{
+		Kind: core.KindCommandApproval, Prompt: prompt, Actions: approvalActions, Scopes: bothScopes,
+		Details: &core.RequestDetails{Command: p.Command, CWD: p.CWD, Reason: p.Reason},
+	}
+}
+
+func fileChangeSpec(p wire.FileChangeApprovalParams, changes []wire.FileUpdateChange) core.RequestSpec {
+	d := &core.RequestDetails{Reason: p.Reason, Path: p.GrantRoot}
+	var diffs, names []string
+	for _, e := range edits(changes) {
+		names = append(names, e.Path)
+		if e.Diff != "" {
+			diffs = append(diffs, e.Diff)
+		}
+	}
+	d.Diff = strings.Join(diffs, "")
+	if len(names) == 1 {
+		d.Path = names[0]
+	}
+	return core.RequestSpec{
+		Kind: core.KindFileChangeApproval, Prompt: "Apply this change? " + strings.Join(names, ", "),
+		Actions: approvalActions, Scopes: bothScopes, Details: d,
+	}
+}
+
+func permissionSpec(p wire.PermissionApprovalParams) core.RequestSpec {
+	return core.RequestSpec{
+		Kind: core.KindPermission, Prompt: "Grant these permissions? " + p.Reason,
+		Actions: approvalActions, Scopes: bothScopes,
+		Details: &core.RequestDetails{CWD: p.CWD, Reason: p.Reason, Input: p.Permissions},
+	}
+}
+
+func questionSpec(p wire.UserInputParams) core.RequestSpec {
+	spec := core.RequestSpec{Kind: core.KindQuestion, Actions: []core.Action{core.ActionAnswer, core.ActionCancel}}
+	var prompts []string
+	for _, q := range p.Questions {
+		prompts = append(prompts, q.Question)
+		mine := core.Question{ID: q.ID, Prompt: q.Question, Header: q.Header, Choices: []core.Choice{},
+			AllowsOther: q.IsOther || len(q.Options) == 0, Secret: q.IsSecret}
+		for _, o := range q.Options {
+			mine.Choices = append(mine.Choices, core.Choice{Label: o.Label, Value: o.Label, Description: o.Description})
+		}
+		spec.Questions = append(spec.Questions, mine)
+	}
+	spec.Prompt = strings.Join(prompts, "\n")
+	return spec
+}
+
+// toolApproval is how Codex marks an elicitation that is its own question
+// whether an MCP tool may run.
+const toolApproval = "mcp_tool_call"
+
+func elicitationSpec(p wire.ElicitationParams) core.RequestSpec {
+	if p.Meta.ApprovalKind == toolApproval {
+		spec := core.RequestSpec{
+			Kind: core.KindPermission, Prompt: p.Message, Actions: approvalActions,
+			Details: &core.RequestDetails{Tool: p.ServerName + "." + p.Meta.ToolName, Input: p.Meta.ToolParams},
+		}
+		if strings.Contains(string(p.Meta.Persist), `"session"`) {
+			spec.Scopes = bothScopes
+		}
+		return spec
+	}
+	from := &core.RequestDetails{Tool: p.ServerName}
+	if p.Mode == "url" {
+		return core.RequestSpec{Kind: core.KindConfirmation, Prompt: p.Message + "\n" + p.URL, Actions: approvalActions, Details: from}
+	}
+	return core.RequestSpec{
+		Kind: core.KindMCPElicitation, Prompt: p.Message, Schema: p.RequestedSchema, Details: from,
+		Actions: []core.Action{core.ActionAnswer, core.ActionDeny, core.ActionCancel},
+	}
+}

@@ -1,0 +1,96 @@
+package codex
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// keys are the variables that Codex takes a credential from.
+var keys = []string{"CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"}
+
+// Status runs `codex --version` and looks for signs of a sign-in. It starts no
+// server and sends no prompt.
+func (p *provider) Status(ctx context.Context) core.Status {
+	exe, err := p.find()
+	s := core.Status{Executable: exe.path, Searched: exe.searched}
+	s.Authenticated, s.Evidence = evidence(os.Getenv)
+	if err != nil {
+		s.Reason = core.AsError(err).Message + ". " + core.AsError(err).Hint
+		return s
+	}
+	version, err := p.version(ctx, exe)
+	if err != nil {
+		s.Reason = "codex --version failed: " + core.AsError(err).Message
+		return s
+	}
+	s.Ready, s.Version = true, version
+	if exe.shim {
+		s.Reason = "the native program was not found beside the Node launcher; the launcher is used"
+	}
+	return s
+}
+
+// version asks Codex itself, in an environment without the user's.
+func (p *provider) version(ctx context.Context, exe executable) (string, error) {
+	child, err := p.opts.Runner.Start(ctx, process.Spec{
+		Path: exe.path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
+	})
+	if err != nil {
+		return "", core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
+	}
+	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
+	defer unblock()
+	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
+	_ = child.Stdin().Close()
+	go func() { _, _ = io.Copy(io.Discard, child.Stderr()) }() // ends with the child
+	out, err := io.ReadAll(io.LimitReader(child.Stdout(), maxVersion))
+	if err != nil {
+		return "", core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		return "", core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", ctx.Err())
+	}
+	if exit := child.Exit(); exit.Code != 0 {
+		return "", core.Errorf(core.CodeProviderNotReady, "it ended with %s", exitText(exit))
+	}
+	_, version, ok := strings.Cut(strings.TrimSpace(string(out)), " ") // "codex-cli 0.171.0"
+	if !ok {
+		return "", core.Errorf(core.CodeProviderNotReady, "it printed no version")
+	}
+	return version, nil
+}
+
+// evidence says whether there are signs of a sign-in: never more than a guess,
+// since a key may be refused and credentials may lie in a keyring.
+func evidence(getenv func(string) string) (word, why string) {
+	for _, key := range keys {
+		if getenv(key) != "" {
+			return "yes", key + " is set"
+		}
+	}
+	home := getenv("CODEX_HOME")
+	if home == "" {
+		user := getenv("HOME")
+		if user == "" {
+			return "unknown", "neither CODEX_HOME nor HOME is set"
+		}
+		home = filepath.Join(user, ".codex")
+	}
+	if _, err := os.Stat(filepath.Join(home, "auth.json")); err == nil {
+		return "yes", "auth.json in " + home
+	} else if !os.IsNotExist(err) {
+		return "unknown", "auth.json in " + home + " cannot be read"
+	}
+	if _, err := os.Stat(filepath.Join(home, "config.toml")); err == nil {
+		return "unknown", "no auth.json in " + home + ", but a config.toml, which may name a keyring or another provider"
+	}
+	return "no", "no auth.json in " + home + " and no key in the environment"
+}

@@ -1,0 +1,235 @@
+package codex
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+)
+
+// openItem is an item between its start and its end.
+type openItem struct {
+	wire.Item
+	text   strings.Builder // its deltas, for messages and reasoning
+	lost   bool            // text lacks some, for being too much
+	deltas bool            // there were some
+	part   int             // of the reasoning that is being streamed
+}
+
+// items are the open items of a turn, oldest first.
+type items struct{ list []*openItem }
+
+func (l *items) find(id string) *openItem {
+	for _, it := range l.list {
+		if it.ID == id {
+			return it
+		}
+	}
+	return nil
+}
+
+func (l *items) remove(id string) {
+	l.list = slices.DeleteFunc(l.list, func(it *openItem) bool { return it.ID == id })
+}
+
+// commands counts the open commands.
+func (l *items) commands() int {
+	n := 0
+	for _, it := range l.list {
+		if it.Type == wire.ItemCommand {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *items) bytes() int {
+	n := 0
+	for _, it := range l.list {
+		n += it.text.Len()
+	}
+	return n
+}
+
+// spoken says whether the item is text of the model's own.
+func (it *openItem) spoken() bool {
+	return it.Type == wire.ItemAgentMessage || it.Type == wire.ItemReasoning
+}
+
+func (t *translator) itemNotification(ref string, m jsonrpc.Message) {
+	var n wire.ItemNotification
+	if !t.read(m, &n) {
+		return
+	}
+	u := t.turnFor(ref)
+	switch {
+	case m.Method == wire.ItemStarted && u != nil:
+		t.itemStarted(u, n.Item, m)
+	case m.Method == wire.ItemCompleted:
+		t.itemCompleted(u, ref, n.Item, m)
+	default:
+		t.event(m.Method, m.Raw)
+	}
+}
+
+func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
+	it := &openItem{Item: item}
+	switch {
+	case item.Type == wire.ItemUserMessage:
+		return // its end says the same
+	case it.spoken():
+		t.cut(u) // the model says one thing at a time
+	case toolKind(item) == "":
+		t.event(m.Method+": "+item.Type, m.Raw)
+		return
+	default:
+		t.content(u.ref, toolStarted(item), m.Raw)
+	}
+	u.items.remove(item.ID)
+	u.items.list = append(u.items.list, it)
+}
+
+// itemCompleted reports an item as a whole. u is nil after the turn's end: a
+// command that was stopped, say.
+func (t *translator) itemCompleted(u *turn, ref string, item wire.Item, m jsonrpc.Message) {
+	it := &openItem{Item: item}
+	if u != nil {
+		if open := u.items.find(item.ID); open != nil {
+			it = open
+		}
+		u.items.remove(item.ID)
+		defer func() {
+			delete(u.killing, item.ID)
+			t.drained(u)
+		}()
+	} else if t.pastTurn(ref) == nil {
+		t.event(m.Method+": "+item.Type, m.Raw)
+		return
+	}
+	switch {
+	case item.Type == wire.ItemAgentMessage:
+		t.remainder(ref, it, item.Text, m.Raw)
+		t.content(ref, core.Message{Item: item.ID, Text: item.Text}, m.Raw)
+		if u != nil {
+			u.message, u.spoke = item.Text, true
+		}
+	case item.Type == wire.ItemReasoning:
+		if text := reasoningText(item); text != "" || it.deltas {
+			t.remainder(ref, it, text, m.Raw)
+			t.content(ref, core.Reasoning{Item: item.ID, Text: text}, m.Raw)
+		}
+	case toolKind(item) == "":
+		t.event(m.Method+": "+item.Type, m.Raw)
+	default:
+		if item.Type == wire.ItemFileChange && item.Status == "completed" {
+			t.content(ref, core.FileChange{Item: item.ID, Changes: edits(item.Changes)}, m.Raw)
+		}
+		t.content(ref, toolCompleted(item), m.Raw)
+	}
+}
+
+// remainder reports what the deltas lack at their end, so that they join to the
+// whole text. Where they differ otherwise only the whole text is true.
+func (t *translator) remainder(ref string, it *openItem, whole string, raw json.RawMessage) {
+	rest, ok := strings.CutPrefix(whole, it.text.String())
+	if ok && rest != "" && !it.lost {
+		t.content(ref, it.delta(rest), raw)
+	}
+}
+
+// delta gives a piece of the item in the vocabulary.
+func (it *openItem) delta(text string) core.Payload {
+	switch it.Type {
+	case wire.ItemAgentMessage:
+		return core.MessageDelta{Item: it.ID, Text: text}
+	case wire.ItemReasoning:
+		return core.ReasoningDelta{Item: it.ID, Text: text}
+	case wire.ItemCommand:
+		return core.CommandOutputDelta{Item: it.ID, Text: text}
+	}
+	return core.ToolDelta{Item: it.ID, Text: text}
+}
+
+func (t *translator) deltaNotification(ref string, m jsonrpc.Message) {
+	var n wire.DeltaNotification
+	if !t.read(m, &n) {
+		return
+	}
+	u := t.turnFor(ref)
+	var it *openItem
+	if u != nil {
+		it = u.items.find(n.ItemID)
+	}
+	if it == nil {
+		t.event(m.Method, m.Raw)
+		return
+	}
+	text := n.Delta + n.Message
+	switch {
+	case m.Method == wire.ReasoningSummaryPart:
+		it.part = n.SummaryIndex
+		return
+	case m.Method == wire.ReasoningSummaryDelta && it.part > 0 && it.text.Len() > 0:
+		text = partBreak + text
+		it.part = 0
+	}
+	if text == "" {
+		return
+	}
+	if it.spoken() {
+		if it.lost = it.lost || u.items.bytes()+len(text) > maxOpenText; !it.lost {
+			it.text.WriteString(text)
+		}
+	}
+	it.deltas = true
+	t.content(ref, it.delta(text), m.Raw)
+}
+
+// partBreak stands between two parts of a reasoning summary.
+const partBreak = "\n\n"
+
+// reasoningText joins what Codex shows of its reasoning.
+func reasoningText(item wire.Item) string {
+	if len(item.Summary) > 0 {
+		return strings.Join(item.Summary, partBreak)
+	}
+	var content []string
+	if json.Unmarshal(item.Content, &content) != nil {
+		return ""
+	}
+	return strings.Join(content, "")
+}
+
+// cut closes what the model was saying: it will not complete.
+func (t *translator) cut(u *turn) {
+	for _, it := range slices.Clone(u.items.list) {
+		if it.spoken() {
+			t.closeItem(u, it)
+		}
+	}
+}
+
+// closeItems closes everything that is open.
+func (t *translator) closeItems(u *turn) {
+	for _, it := range slices.Clone(u.items.list) {
+		t.closeItem(u, it)
+	}
+}
+
+func (t *translator) closeItem(u *turn, it *openItem) {
+	u.items.remove(it.ID)
+	switch {
+	case it.spoken() && it.text.Len() == 0: // nothing was said of it
+	case it.Type == wire.ItemAgentMessage:
+		t.content(u.ref, core.Message{Item: it.ID, Text: it.text.String(), Partial: true}, nil)
+	case it.Type == wire.ItemReasoning:
+		t.content(u.ref, core.Reasoning{Item: it.ID, Text: it.text.String(), Partial: true}, nil)
+	case it.Type == wire.ItemCommand && u.ended != nil && u.ended.turn.Status == "completed":
+		t.content(u.ref, core.ToolCompleted{Item: it.ID, Status: core.ToolCancelled, Error: "left running in the background when the turn ended"}, nil)
+	default:
+		t.content(u.ref, core.ToolCompleted{Item: it.ID, Status: core.ToolCancelled}, nil)
+	}
+}
