@@ -1,0 +1,5 @@
+package process
+
+import "syscall"
+
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
