@@ -1,0 +1,112 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// instances is the directory beside the database in which each running server
+// holds the lock of a file of its own. A lock that is free belongs to a server
+// that is gone: the system frees it with the process, however that ended.
+type instances struct {
+	dir  string
+	id   string
+	held *os.File
+}
+
+// openLock is the file whose lock is held while a store is opened. Creating
+// the database, migrating it, and making and clearing away lock files all
+// happen under it, so that any number of servers may start at once.
+const openLock = "open.lock"
+
+// lockDir makes the directory and waits for its open lock. The caller closes
+// the file to free it.
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, openLock), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		ok, err := tryLock(f, true)
+		if ok {
+			return f, nil
+		}
+		if err == nil {
+			select {
+			case <-time.After(lockRetry):
+				continue
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+}
+
+// join clears away the lock files of servers that are gone and takes one for
+// this server. The open lock is held.
+func join(dir string) (*instances, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	in := &instances{dir: dir, id: core.NewID(core.PrefixInstance)}
+	for _, e := range entries {
+		id, isLock := strings.CutSuffix(e.Name(), ".lock")
+		if isLock && e.Name() != openLock && !in.Alive(id) {
+			if err := os.Remove(in.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	in.held, err = os.OpenFile(in.path(in.id), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := tryLock(in.held, true); !ok {
+		return nil, errors.Join(errors.New("the lock of a new instance is taken"), err, in.leave())
+	}
+	return in, nil
+}
+
+func (in *instances) path(id string) string { return filepath.Join(in.dir, id+".lock") }
+
+// Instance is the id of this server's instance.
+func (in *instances) Instance() string { return in.id }
+
+// Alive says whether the instance still holds its lock. An answer that the
+// system does not give counts as alive: taking over a living server's sessions
+// is worse than leaving a dead one's alone.
+func (in *instances) Alive(instance string) bool {
+	if instance == "" || instance != filepath.Base(instance) {
+		return false
+	}
+	f, err := os.OpenFile(in.path(instance), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	free, err := tryLock(f, false)
+	return !free || err != nil
+}
+
+// leave gives the instance up.
+func (in *instances) leave() error {
+	err := in.held.Close()
+	if gone := os.Remove(in.path(in.id)); !errors.Is(gone, os.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Key implements core.Store.
+func (s *Store) Key(ctx context.Context, owner, tool, key string) (k core.KeyRecord, err error) {
+	err = s.read(ctx, "looking an idempotency key up", func(c *conn) error {
+		var body []byte
+		found, err := c.one(ctx, "SELECT body FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?",
+			[]any{owner, tool, key}, &body)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return core.Errorf(core.CodeNotFound, "the idempotency key is free")
+		}
+		return decode(body, &k)
+	})
+	return k, err
+}
+
+// PutKey implements core.Store.
+func (s *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
+	return s.write(ctx, "keeping an idempotency key", 1, 0, func(tx *conn) error {
+		if used, err := keyExists(tx, k); err != nil || used {
+			return cmpErr(err, &core.ConflictError{Kind: "key", ID: k.Key})
+		}
+		return insertKey(tx, k)
+	})
+}
+
+func keyExists(tx *conn, k core.KeyRecord) (bool, error) {
+	return tx.one(noContext, "SELECT 1 FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?",
+		[]any{k.Owner, k.Tool, k.Key})
+}
+
+func insertKey(tx *conn, k core.KeyRecord) error {
+	k.At = k.At.Round(0).UTC()
+	body, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	_, err = tx.run("INSERT INTO idempotency_key (owner, tool, key, at, body) VALUES (?, ?, ?, ?, ?)",
+		k.Owner, k.Tool, k.Key, k.At, body)
+	return err
+}
+
+// DeleteKey implements core.Store.
+func (s *Store) DeleteKey(ctx context.Context, owner, tool, key string) error {
+	return s.write(ctx, "freeing an idempotency key", 1, 0, func(tx *conn) error {
+		_, err := tx.run("DELETE FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?", owner, tool, key)
+		return err
+	})
+}
+
+// SweepKeys implements core.Store.
+func (s *Store) SweepKeys(ctx context.Context, before time.Time) error {
+	return s.write(ctx, "sweeping idempotency keys", sweepRows, 0, func(tx *conn) error {
+		_, err := tx.run("DELETE FROM idempotency_key WHERE at < ?", before)
+		return err
+	})
+}
+
+// PutChild implements core.ChildLog.
+func (s *Store) PutChild(ctx context.Context, child core.Child) error {
+	child.At = child.At.Round(0).UTC()
+	body, err := json.Marshal(child)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "recording a child process", 1, 0, func(tx *conn) error {
+		_, err := tx.run("INSERT OR REPLACE INTO child (instance, pid, body) VALUES (?, ?, ?)", child.Instance, child.PID, body)
+		return err
+	})
+}
+
+// DeleteChild implements core.ChildLog.
+func (s *Store) DeleteChild(ctx context.Context, instance string, pid int) error {
+	return s.write(ctx, "forgetting a child process", 1, 0, func(tx *conn) error {
+		_, err := tx.run("DELETE FROM child WHERE instance = ? AND pid = ?", instance, pid)
+		return err
+	})
+}
+
+// Children implements core.ChildLog.
+func (s *Store) Children(ctx context.Context, instance string) (children []core.Child, err error) {
+	err = s.read(ctx, "listing child processes", func(c *conn) error {
+		return c.query(ctx, "SELECT body FROM child WHERE ?1 = '' OR instance = ?1 ORDER BY instance, pid", []any{instance},
+			func(row []driver.Value) (bool, error) {
+				var child core.Child
+				body, _ := row[0].([]byte)
+				if err := decode(body, &child); err != nil {
+					return false, err
+				}
+				children = append(children, child)
+				return true, nil
+			})
+	})
+	return children, err
+}

@@ -1,0 +1,268 @@
+// Package sqlitestore keeps what the harness must not lose in one SQLite
+// database. It implements core.Store without cgo.
+//
+// # Writing
+//
+// One goroutine writes, on one connection. It takes whatever writes are
+// queued into a single transaction and answers all of them when that is on
+// disk: while one transaction syncs, the next group gathers, so the cost of a
+// commit falls as the load rises, and no timer delays a lonely one. Within a
+// group each write stands alone: what it clashes with is looked up before it
+// writes anything, so a conflict fails one caller and nobody else.
+//
+// # Reading
+//
+// Reads run beside the writer, on connections of their own, and see the last
+// committed state. Journals are one table in the order of writing, with an
+// index by resource and seq and one by turn, so that a page costs what it
+// returns however long the journal is. Raw frames are in a table apart.
+//
+// # Files
+//
+// Beside the database FILE there are SQLite's FILE-wal and FILE-shm and the
+// directory FILE-instances with a lock file per running server. Directories
+// that Open makes have mode 0700, files 0600. Several servers may share one
+// database; nothing but SQLite may open FILE while a server runs, since closing
+// it would drop the locks that SQLite holds on it.
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+var _ core.Store = (*Store)(nil)
+
+// The values of Options.Durability.
+const (
+	// Normal keeps every commit through the death of this process, however
+	// sudden. A power cut may take the last seconds.
+	Normal = "normal"
+	// Full keeps every commit through a power cut too: each group waits for
+	// the disk.
+	Full = "full"
+)
+
+// Options are what an operator may choose.
+type Options struct {
+	// Durability is Normal or Full; empty means Full.
+	Durability string
+}
+
+// Store is an open database. All methods may be called concurrently.
+type Store struct {
+	*instances
+	dsn     string
+	walFile string
+	setup   []string // of the writing connection
+	secret  []byte
+
+	mu     sync.RWMutex // guards closed, and queue against sending after close
+	closed bool
+	queue  chan *write
+
+	readers chan *conn // free reading connections; nil ones are not open yet
+	work    chan struct{}
+	stop    chan struct{} // closed to end the checkpointer
+	ended   sync.WaitGroup
+}
+
+// Open opens the database at path, makes it if it is not there, brings it to
+// the newest schema and joins it as a new instance. ctx bounds the opening
+// only. Any number of processes may open one path at once.
+//
+// It fails with CodeStoreFailed, and leaves the file as it was, when that is
+// not a database of harness-mcp or has a newer schema than this program knows.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	s, err := openStore(ctx, path, o)
+	return s, translate("opening the database "+path, err)
+}
+
+func openStore(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	syncing, err := synchronous(o.Durability)
+	if err != nil {
+		return nil, err
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	dir := path + "-instances"
+	lock, err := lockDir(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+
+	s := &Store{
+		dsn:     dsn(path, lock.Name()),
+		walFile: path + "-wal",
+		setup: []string{syncing, pragma("wal_autocheckpoint", 0),
+			pragma("cache_size", -writerCache)},
+		queue:   make(chan *write, queueLen),
+		readers: make(chan *conn, readerConns),
+		work:    make(chan struct{}, 1),
+		stop:    make(chan struct{}),
+	}
+	c, err := open(s.dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if err := migrate(ctx, c, path); err != nil {
+		return nil, err
+	}
+	if s.secret, err = secret(ctx, c); err != nil {
+		return nil, err
+	}
+	for _, sql := range s.setup {
+		if err := c.script(sql); err != nil {
+			return nil, err
+		}
+	}
+	if err := restrict(path); err != nil {
+		return nil, err
+	}
+	if s.instances, err = join(dir); err != nil {
+		return nil, err
+	}
+	s.start(c)
+	return s, nil
+}
+
+// synchronous gives the pragma for a word of Options.Durability.
+func synchronous(durability string) (string, error) {
+	switch durability {
+	case Normal:
+		return pragma("synchronous", "NORMAL"), nil
+	case Full, "":
+		// Where the system has no fdatasync, SQLite goes on with fsync, which
+		// is as safe.
+		_, _ = sqlite.Fdatasync(true)
+		return pragma("synchronous", "FULL"), nil
+	}
+	return "", core.Errorf(core.CodeInvalidArgument, "durability %q is not one of normal and full", durability)
+}
+
+// dsn names the database for SQLite, which gives a new file the mode of the
+// file modeOf and its log and shared memory that of the database.
+func dsn(path, modeOf string) string {
+	p := filepath.ToSlash(path)
+	if !strings.HasPrefix(p, "/") { // a volume name
+		p = "/" + p
+	}
+	u := url.URL{Scheme: "file", Path: p, RawQuery: url.Values{"modeof": {modeOf}}.Encode()}
+	return u.String()
+}
+
+// restrict takes the access of others from the files of a database that was
+// made, or copied here, with a wider mode.
+func restrict(path string) error {
+	for _, f := range []string{path, path + "-wal", path + "-shm"} {
+		if err := os.Chmod(f, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// secret reads the database's secret and makes it in a new one.
+func secret(ctx context.Context, c *conn) (stored []byte, err error) {
+	fresh := make([]byte, secretBytes)
+	rand.Read(fresh) // never fails
+	if _, err := c.run("INSERT OR IGNORE INTO meta (name, value) VALUES ('secret', ?)", fresh); err != nil {
+		return nil, err
+	}
+	_, err = c.one(ctx, "SELECT value FROM meta WHERE name = 'secret'", nil, &stored)
+	return stored, err
+}
+
+// start runs the two goroutines of a store: the writer and the checkpointer.
+func (s *Store) start(c *conn) {
+	for range readerConns {
+		s.readers <- nil
+	}
+	s.ended.Go(s.checkpoints)
+	w := &writer{store: s, conn: c}
+	s.ended.Go(w.run)
+	s.wake() // a database may come with a log or with deletions to finish
+}
+
+// Secret gives 32 bytes that are random, private to this database and the
+// same for ever.
+func (s *Store) Secret() []byte { return bytes.Clone(s.secret) }
+
+// Close writes what is queued, waits for reads to end and gives the instance
+// up. What is asked of a closed store fails; another Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.queue)
+	s.mu.Unlock()
+
+	close(s.stop)
+	s.ended.Wait()
+	var errs []error
+	for range readerConns {
+		if c := <-s.readers; c != nil {
+			errs = append(errs, c.close())
+		}
+	}
+	return translate("closing the database", errors.Join(append(errs, s.leave())...))
+}
+
+// read lends a reading connection to f.
+func (s *Store) read(ctx context.Context, doing string, f func(c *conn) error) error {
+	return translate(doing, s.withReader(ctx, f))
+}
+
+func (s *Store) withReader(ctx context.Context, f func(c *conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// Close waits for every connection to come back, so none may be taken
+	// once closed is set. The lock is not held while waiting for one.
+	var c *conn
+	select {
+	case c = <-s.readers:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stop:
+		return errClosed
+	}
+	defer func() { s.readers <- c }()
+	select {
+	case <-s.stop:
+		return errClosed
+	default:
+	}
+	if c == nil {
+		var err error
+		if c, err = open(s.dsn, pragma("query_only", 1), pragma("mmap_size", readerMmap)); err != nil {
+			return err
+		}
+	}
+	return f(c)
+}

@@ -1,0 +1,179 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// write is one caller's wish to change the database.
+type write struct {
+	ctx           context.Context
+	events, bytes int
+	// apply makes the changes within a transaction. It looks for conflicts
+	// before it changes anything, so an answer that is a refusal needs no
+	// rollback. It may run again if the group it was in failed.
+	apply func(tx *conn) error
+	done  chan error // takes one answer
+}
+
+// write queues a change and waits until it is on disk. When ctx ends first it
+// returns, though the change may still be made.
+func (s *Store) write(ctx context.Context, doing string, events, bytes int, apply func(tx *conn) error) error {
+	w := &write{ctx: ctx, events: events, bytes: bytes, apply: apply, done: make(chan error, 1)}
+	if err := s.enqueue(w); err != nil {
+		return translate(doing, err)
+	}
+	select {
+	case err := <-w.done:
+		return translate(doing, err)
+	case <-ctx.Done():
+		return translate(doing, ctx.Err())
+	}
+}
+
+// enqueue holds the read lock while it waits for room, so that Close cannot
+// close the queue under it. The writer makes room meanwhile.
+func (s *Store) enqueue(w *write) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.queue <- w:
+		return nil
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+}
+
+// writer owns the only connection that writes.
+type writer struct {
+	store *Store
+	conn  *conn // nil after a failure that left it in doubt
+}
+
+// run writes group after group until the queue is closed and empty.
+func (w *writer) run() {
+	for first := range w.store.queue {
+		w.commit(w.gather(first))
+		w.store.wake()
+	}
+	if w.conn != nil {
+		// The last connection to a database checkpoints it. Should that fail,
+		// the log stays and the next opening reads it.
+		_ = w.conn.close()
+	}
+}
+
+// gather takes what is queued behind first, up to the bounds of a group.
+func (w *writer) gather(first *write) []*write {
+	group := []*write{first}
+	events, bytes := first.events, first.bytes
+	for events < groupEvents && bytes < groupBytes && len(group) < groupEvents {
+		select {
+		case next, ok := <-w.store.queue:
+			if !ok {
+				return group
+			}
+			group = append(group, next)
+			events += next.events
+			bytes += next.bytes
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit writes a group and answers each of its callers. When one write breaks
+// the transaction, each gets one of its own, so that only that one fails.
+func (w *writer) commit(group []*write) {
+	answers, err := w.attempt(group)
+	if err != nil && len(group) > 1 && standsAlone(err) {
+		for _, one := range group {
+			w.commit([]*write{one})
+		}
+		return
+	}
+	for i, one := range group {
+		if err != nil {
+			one.done <- err
+		} else {
+			one.done <- answers[i]
+		}
+	}
+}
+
+// attempt writes a group in one transaction. It gives each write's own answer,
+// or the error for which nothing of the group was written.
+func (w *writer) attempt(group []*write) (answers []error, err error) {
+	if err := w.ready(); err != nil {
+		return nil, err
+	}
+	if _, err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
+		return nil, err
+	}
+	answers = make([]error, len(group))
+	for i, one := range group {
+		if answers[i] = one.ctx.Err(); answers[i] != nil {
+			continue // its caller has left
+		}
+		if answers[i] = one.apply(w.conn); answers[i] != nil && !refusal(answers[i]) {
+			return nil, w.rollback(answers[i])
+		}
+	}
+	if _, err := w.conn.run("COMMIT"); err != nil {
+		return nil, w.rollback(err)
+	}
+	return answers, nil
+}
+
+// rollback undoes a failed transaction. SQLite has undone it already after
+// some errors; a connection that stays in doubt is closed, which undoes it too.
+func (w *writer) rollback(cause error) error {
+	if _, err := w.conn.run("ROLLBACK"); err != nil {
+		_ = w.conn.close()
+		w.conn = nil
+	}
+	return cause
+}
+
+// ready sees to an open connection and a log that is not too long.
+func (w *writer) ready() error {
+	if w.conn == nil {
+		c, err := open(w.store.dsn, w.store.setup...)
+		if err != nil {
+			return err
+		}
+		w.conn = c
+	}
+	size := w.store.walSize()
+	if size < walCheckpoint {
+		return nil
+	}
+	err := truncateLog(w.conn)
+	if size >= walFull && w.store.walSize() >= walFull {
+		return errors.Join(&core.Error{
+			Code:    core.CodeStoreFailed,
+			Message: "the write-ahead log is full because a reader of the database does not end",
+			Hint:    "End other programs that have the database open.",
+		}, err)
+	}
+	return nil
+}
+
+// walSize is the length of the write-ahead log in bytes.
+func (s *Store) walSize() int64 {
+	info, err := os.Stat(s.walFile)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
