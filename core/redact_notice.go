@@ -1,0 +1,210 @@
+package core
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+)
+
+// maxStreams is how many items of one conversation may have deltas under way.
+// Beyond it the oldest is given up: what it held back is shown, and only a
+// secret that is cut right there could be missed.
+const maxStreams = 256
+
+// NoticeFilter takes secrets out of the notices of one conversation. The
+// deltas of an item are one text: it holds back the end of a delta only as far
+// as that may be the beginning of a secret, gives it out with the next delta,
+// and at the latest right before the event that ends the item or the turn. It
+// is used by one goroutine.
+type NoticeFilter struct {
+	r       *Redactor
+	streams map[streamKey]*stream
+	order   []streamKey // oldest first
+	out     []Notice
+}
+
+type streamKey struct {
+	turn, item string
+	typ        EventType
+}
+
+type stream struct {
+	scan scanState
+	held string
+}
+
+// Filter makes the filter of one conversation.
+func (r *Redactor) Filter() *NoticeFilter {
+	return &NoticeFilter{r: r, streams: map[streamKey]*stream{}}
+}
+
+// Filter gives what may be known of n: deltas that were held back and now must
+// come, then n itself without secrets. It never swallows a notice; of a delta
+// that is held back whole the text is empty. The slice is valid until the next
+// call.
+func (f *NoticeFilter) Filter(n Notice) []Notice {
+	clear(f.out)
+	f.out = f.out[:0]
+	switch n := n.(type) {
+	case Content:
+		f.content(n)
+	case TurnEnded:
+		f.flush(func(k streamKey) bool { return k.turn == n.Turn })
+		f.out = append(f.out, f.r.ended(n))
+	default:
+		f.out = append(f.out, f.r.notice(n))
+	}
+	return f.out
+}
+
+// Flush gives all that is still held back, for the end of the conversation.
+// The slice is valid until the next call.
+func (f *NoticeFilter) Flush() []Notice {
+	clear(f.out)
+	f.out = f.out[:0]
+	f.flush(func(streamKey) bool { return true })
+	return f.out
+}
+
+func (f *NoticeFilter) content(n Content) {
+	switch p := n.Payload.(type) {
+	case MessageDelta:
+		f.delta(n, p.Item, p.Text)
+		return
+	case ReasoningDelta:
+		f.delta(n, p.Item, p.Text)
+		return
+	case ToolDelta:
+		f.delta(n, p.Item, p.Text)
+		return
+	case CommandOutputDelta:
+		f.delta(n, p.Item, p.Text)
+		return
+	case Message:
+		f.endItem(n.Turn, p.Item, TypeMessageDelta)
+	case Reasoning:
+		f.endItem(n.Turn, p.Item, TypeReasoningDelta)
+	case ToolCompleted:
+		f.endItem(n.Turn, p.Item, TypeToolDelta, TypeCommandOutputDelta)
+	}
+	n.Payload, n.Raw = f.r.Payload(n.Payload), f.r.JSON(n.Raw)
+	f.out = append(f.out, n)
+}
+
+func (f *NoticeFilter) delta(n Content, item, text string) {
+	s := f.stream(streamKey{n.Turn, item, n.Payload.EventType()})
+	whole := s.held + text
+	shown, rest := f.r.scan(&s.scan, whole, false)
+	s.held = rest
+	if shown != text {
+		n.Raw = f.r.deltaRaw(n.Raw, text, shown)
+		n.Payload = deltaOf(n.Payload.EventType(), item, shown)
+	} else {
+		n.Raw = f.r.JSON(n.Raw)
+	}
+	f.out = append(f.out, n)
+}
+
+func (f *NoticeFilter) stream(k streamKey) *stream {
+	s := f.streams[k]
+	if s == nil {
+		if len(f.order) == maxStreams {
+			oldest := f.order[0]
+			f.flush(func(k streamKey) bool { return k == oldest })
+		}
+		s = &stream{}
+		f.streams[k] = s
+		f.order = append(f.order, k)
+	}
+	return s
+}
+
+func (f *NoticeFilter) endItem(turn, item string, types ...EventType) {
+	if len(f.order) == 0 {
+		return
+	}
+	f.flush(func(k streamKey) bool {
+		return k.turn == turn && k.item == item && slices.Contains(types, k.typ)
+	})
+}
+
+// flush ends the streams that end says, oldest first.
+func (f *NoticeFilter) flush(end func(streamKey) bool) {
+	f.order = slices.DeleteFunc(f.order, func(k streamKey) bool {
+		if !end(k) {
+			return false
+		}
+		s := f.streams[k]
+		delete(f.streams, k)
+		if shown, _ := f.r.scan(&s.scan, s.held, true); shown != "" {
+			f.out = append(f.out, Content{Turn: k.turn, Payload: deltaOf(k.typ, k.item, shown)})
+		}
+		return true
+	})
+}
+
+func deltaOf(t EventType, item, text string) Payload {
+	switch t {
+	case TypeReasoningDelta:
+		return ReasoningDelta{Item: item, Text: text}
+	case TypeToolDelta:
+		return ToolDelta{Item: item, Text: text}
+	case TypeCommandOutputDelta:
+		return CommandOutputDelta{Item: item, Text: text}
+	}
+	return MessageDelta{Item: item, Text: text}
+}
+
+// deltaRaw rewrites the frame of a delta whose text was changed: the frame
+// alone does not show a secret that was cut over two of them. The text is
+// looked for as it is and in base64; a frame that has it in neither form is
+// not kept.
+func (r *Redactor) deltaRaw(raw json.RawMessage, text, shown string) json.RawMessage {
+	if len(raw) == 0 {
+		return raw
+	}
+	found := false
+	coded := base64.StdEncoding.EncodeToString([]byte(text))
+	raw = r.rawJSON(raw, jsonWalk{names: true, subst: func(s string) (string, bool) {
+		switch s {
+		case text:
+			found = true
+			return shown, true
+		case coded:
+			found = true
+			return base64.StdEncoding.EncodeToString([]byte(shown)), true
+		}
+		return "", false
+	}})
+	if !found {
+		return json.RawMessage(quote(Redacted))
+	}
+	return raw
+}
+
+// notice is for all that is neither content nor the end of a turn.
+func (r *Redactor) notice(n Notice) Notice {
+	switch n := n.(type) {
+	case OpDone:
+		n.Err, n.Raw = r.Error(n.Err), r.JSON(n.Raw)
+		return n
+	case TurnBegan:
+		n.Prompt, n.Raw = r.String(n.Prompt), r.JSON(n.Raw)
+		return n
+	case RequestRaised:
+		n.Spec, n.Raw = r.RequestSpec(n.Spec), r.JSON(n.Raw)
+		return n
+	case RequestWithdrawn:
+		n.Raw = r.JSON(n.Raw)
+		return n
+	case SessionChanged:
+		n.Model, n.Raw = r.String(n.Model), r.JSON(n.Raw)
+		return n
+	}
+	return n
+}
+
+func (r *Redactor) ended(n TurnEnded) TurnEnded {
+	n.Result, n.Raw = r.Result(n.Result), r.JSON(n.Raw)
+	return n
+}

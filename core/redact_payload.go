@@ -1,0 +1,97 @@
+package core
+
+import "slices"
+
+// Payload gives p without secrets. Ids (Item, TurnID) are names and stay.
+func (r *Redactor) Payload(p Payload) Payload {
+	switch p := p.(type) {
+	case MessageDelta:
+		p.Text = r.String(p.Text)
+		return p
+	case Message:
+		p.Text = r.String(p.Text)
+		return p
+	case ReasoningDelta:
+		p.Text = r.String(p.Text)
+		return p
+	case Reasoning:
+		p.Text = r.String(p.Text)
+		return p
+	case ToolStarted:
+		p.Name, p.Title = r.String(p.Name), r.String(p.Title)
+		p.Input, p.Command, p.CWD = r.JSON(p.Input), r.String(p.Command), r.String(p.CWD)
+		return p
+	case ToolDelta:
+		p.Text = r.String(p.Text)
+		return p
+	case ToolCompleted:
+		p.Output, p.Error = r.String(p.Output), r.String(p.Error)
+		return p
+	case CommandOutputDelta:
+		p.Text = r.String(p.Text)
+		return p
+	case FileChange:
+		p.Changes = r.fileEdits(p.Changes)
+		return p
+	case PlanUpdated:
+		p.Steps = slices.Clone(p.Steps)
+		for i, s := range p.Steps {
+			p.Steps[i] = PlanStep{Text: r.String(s.Text), Status: r.String(s.Status)}
+		}
+		return p
+	case RateLimit:
+		p.Limits = r.JSON(p.Limits)
+		return p
+	case Warning:
+		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
+		return p
+	case ProviderError:
+		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
+		return p
+	case ProviderEvent:
+		p.Kind, p.Data = r.String(p.Kind), r.JSON(p.Data)
+		return p
+	}
+	return p // UsageUpdated: numbers
+}
+
+// Result gives a turn's result without secrets.
+func (r *Redactor) Result(res Result) Result {
+	res.Text, res.StopReason = r.String(res.Text), r.String(res.StopReason)
+	res.StructuredOutput, res.Provider = r.JSON(res.StructuredOutput), r.JSON(res.Provider)
+	res.Error = r.TurnError(res.Error)
+	res.FilesChanged = r.fileEdits(res.FilesChanged)
+	res.Warnings = r.Strings(res.Warnings)
+	return res
+}
+
+// RequestSpec gives a request without secrets. Ids of questions are names and
+// stay; so do the field names of a schema.
+func (r *Redactor) RequestSpec(s RequestSpec) RequestSpec {
+	s.Prompt, s.Schema = r.String(s.Prompt), r.schema(s.Schema)
+	s.Questions = slices.Clone(s.Questions)
+	for i := range s.Questions {
+		q := &s.Questions[i]
+		q.Prompt, q.Header = r.String(q.Prompt), r.String(q.Header)
+		q.Choices = slices.Clone(q.Choices)
+		for j, c := range q.Choices {
+			q.Choices[j] = Choice{r.String(c.Label), r.String(c.Value), r.String(c.Description)}
+		}
+	}
+	if s.Details != nil {
+		d := *s.Details
+		d.Command, d.CWD, d.Path = r.String(d.Command), r.String(d.CWD), r.String(d.Path)
+		d.Diff, d.Tool, d.Reason = r.String(d.Diff), r.String(d.Tool), r.String(d.Reason)
+		d.Input = r.JSON(d.Input)
+		s.Details = &d
+	}
+	return s
+}
+
+func (r *Redactor) fileEdits(edits []FileEdit) []FileEdit {
+	edits = slices.Clone(edits)
+	for i, e := range edits {
+		edits[i] = FileEdit{Path: r.String(e.Path), Kind: e.Kind, Diff: r.String(e.Diff)}
+	}
+	return edits
+}
