@@ -33,14 +33,17 @@ func checkSendNeverBlocks(e *Env) error {
 			return err
 		}
 		for range flood {
-			op := core.Respond{ID: l.op(), Ref: "nobody-asked-this", Response: core.Response{Action: core.ActionApprove}}
-			l.watch.sending(op)
+			op := core.Respond{
+				ID: l.op(), Ref: "nobody-asked-this",
+				Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce},
+			}
+			l.watch.Sending(op)
 			var refused error
 			if err := within(e.Timeout, "Send", func() error { refused = l.conn.Send(op); return nil }); err != nil {
 				return err
 			}
 			if refused != nil {
-				l.watch.refused(op)
+				l.watch.Refused(op)
 				break
 			}
 		}
@@ -49,7 +52,7 @@ func checkSendNeverBlocks(e *Env) error {
 			if end, ok := n.(core.TurnEnded); ok && end.Turn == turn {
 				over = true
 			}
-			return over && l.watch.unanswered() == nil
+			return over && l.watch.Unanswered() == nil
 		})
 	})
 }
@@ -186,7 +189,7 @@ func (l *link) quiet(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("Recv whose context ended gave %w", err)
 		}
-		if err := l.watch.see(n); err != nil {
+		if err := l.watch.See(n); err != nil {
 			return violation{err}
 		}
 	}

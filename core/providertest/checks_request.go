@@ -17,13 +17,16 @@ var requestChecks = []Check{
 	{"an answer that nobody waits for is refused", checkStrayAnswer},
 }
 
-// approval is the narrowest approval that the request offers.
-func approval(s core.RequestSpec) core.Response {
-	r := core.Response{Action: core.ActionApprove}
-	if len(s.Scopes) > 0 {
-		r.Scope = core.ScopeOnce
-	}
+// checked is a response as core hands it to an adapter. One that the request
+// does not offer stays as it is, and the agent's outcome tells.
+func checked(spec core.RequestSpec, r core.Response) core.Response {
+	r, _ = core.CheckResponse(spec, r)
 	return r
+}
+
+// approval approves once.
+func approval(spec core.RequestSpec) core.Response {
+	return checked(spec, core.Response{Action: core.ActionApprove})
 }
 
 // decide plays the Approve prompt, answers what comes up with the action, and
@@ -36,9 +39,9 @@ func (e *Env) decide(action core.Action, want core.Verdict, look func(played) er
 		asked, offered := false, true
 		p, err := l.play(e.Prompts.Approve, func(r core.RequestRaised) []core.Op {
 			asked, offered = true, offered && slices.Contains(r.Spec.Actions, action)
-			resp := core.Response{Action: action, Reason: "the conformance suite says so"}
-			if action == core.ActionApprove || !offered {
-				resp = approval(r.Spec)
+			resp := approval(r.Spec)
+			if action != core.ActionApprove && offered {
+				resp = checked(r.Spec, core.Response{Action: action, Reason: "the conformance suite says so"})
 			}
 			return []core.Op{core.Respond{ID: l.op(), Ref: r.Ref, Response: resp}}
 		})
@@ -95,20 +98,22 @@ func (e *Env) askAndAnswer(choose func(core.Question) ([]string, error)) error {
 	return e.with(func(l *link) error {
 		asked := 0
 		var bad error
-		p, err := l.play(e.Prompts.Ask, func(r core.RequestRaised) []core.Op {
-			resp := core.Response{Action: core.ActionAnswer, Answers: make(map[string][]string)}
-			if r.Spec.Kind != core.KindQuestion {
-				resp = approval(r.Spec)
-			} else {
-				asked++
-			}
-			for _, q := range r.Spec.Questions {
+		answers := func(qs []core.Question) map[string][]string {
+			given := make(map[string][]string)
+			for _, q := range qs {
 				values, err := choose(q)
 				if err != nil {
-					bad = err
-					values = []string{q.Choices[0].Value}
+					bad, values = err, []string{q.Choices[0].Value}
 				}
-				resp.Answers[q.ID] = values
+				given[q.ID] = values
+			}
+			return given
+		}
+		p, err := l.play(e.Prompts.Ask, func(r core.RequestRaised) []core.Op {
+			resp := approval(r.Spec)
+			if r.Spec.Kind == core.KindQuestion {
+				asked++
+				resp = checked(r.Spec, core.Response{Action: core.ActionAnswer, Answers: answers(r.Spec.Questions)})
 			}
 			return []core.Op{core.Respond{ID: l.op(), Ref: r.Ref, Response: resp}}
 		})
@@ -169,7 +174,7 @@ func checkStrayAnswer(e *Env) error {
 // refuses wants a definite rejection of an answer.
 func (l *link) refuses(ref string) error {
 	rejected, err := l.settle(core.Respond{
-		ID: l.op(), Ref: ref, Response: core.Response{Action: core.ActionApprove},
+		ID: l.op(), Ref: ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce},
 	})
 	if err == nil && rejected == nil {
 		err = fmt.Errorf("an answer to %q, which nobody waits for, was said to be done", ref)

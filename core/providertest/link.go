@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -14,7 +13,7 @@ import (
 type link struct {
 	env   *Env
 	conn  core.Conn
-	watch *watch
+	watch *Watch
 	ops   core.OpID
 }
 
@@ -52,7 +51,7 @@ func (e *Env) open(change func(*core.SessionConfig)) (*link, error) {
 	if conn == nil {
 		return nil, errors.New("Open gave neither a Conn nor an error")
 	}
-	return &link{env: e, conn: conn, watch: newWatch(conn.Ready())}, nil
+	return &link{env: e, conn: conn, watch: NewWatch(conn.Ready())}, nil
 }
 
 // with opens a session, runs do in it and closes it, also when do fails.
@@ -91,7 +90,7 @@ func (l *link) fence() error {
 	if err != nil {
 		return fmt.Errorf("in the turn that follows: %w", err)
 	}
-	return l.watch.unanswered()
+	return l.watch.Unanswered()
 }
 
 // close closes the Conn, reads what is left, and wants Recv to end.
@@ -154,7 +153,7 @@ func (l *link) next(what string) (core.Notice, error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting for %s: %w", what, err)
 	}
-	if err := l.watch.see(n); err != nil {
+	if err := l.watch.See(n); err != nil {
 		return nil, violation{err}
 	}
 	return n, nil
@@ -201,10 +200,10 @@ func (l *link) until(what string, enough func(core.Notice) bool) error {
 
 // send sends an op that must be taken.
 func (l *link) send(op core.Op) error {
-	l.watch.sending(op)
+	l.watch.Sending(op)
 	err := within(l.env.Timeout, "Send", func() error { return l.conn.Send(op) })
 	if err != nil {
-		l.watch.refused(op)
+		l.watch.Refused(op)
 		return fmt.Errorf("send %T: %w", op, err)
 	}
 	return nil
@@ -246,13 +245,13 @@ func (l *link) begin(prompt string) (turn string, err error) {
 // settle sends an op and reads until its outcome, which it returns: nil for
 // done, an error from Send or OpDone.
 func (l *link) settle(op core.Op) (rejected error, err error) {
-	l.watch.sending(op)
+	l.watch.Sending(op)
 	var refused error
 	if err := within(l.env.Timeout, "Send", func() error { refused = l.conn.Send(op); return nil }); err != nil {
 		return nil, err
 	}
 	if refused != nil {
-		l.watch.refused(op)
+		l.watch.Refused(op)
 		return refused, nil
 	}
 	err = l.until(fmt.Sprintf("the OpDone of %T", op), func(n core.Notice) bool {
@@ -266,105 +265,4 @@ func (l *link) settle(op core.Op) (rejected error, err error) {
 		return true
 	})
 	return rejected, err
-}
-
-// played is a turn from its start to its end.
-type played struct {
-	turn    string
-	notices []core.Notice
-	ended   core.TurnEnded
-}
-
-// react is what a check does when a request comes up: the ops to send.
-type react func(core.RequestRaised) []core.Op
-
-// play runs a turn to its end. A nil react means that no request may come.
-func (l *link) play(prompt string, r react) (played, error) {
-	turn, op, err := l.start(prompt)
-	if err != nil {
-		return played{}, err
-	}
-	return l.follow(turn, op, r)
-}
-
-// follow reads a turn to its end and, when op is not 0, to that op's OpDone.
-func (l *link) follow(turn string, op core.OpID, r react) (played, error) {
-	p := played{turn: turn}
-	over, answered := false, op == 0
-	for !over || !answered {
-		n, err := l.next("the end of the turn")
-		if err != nil {
-			return p, err
-		}
-		p.notices = append(p.notices, n)
-		switch n := n.(type) {
-		case core.OpDone:
-			if n.Op == op {
-				if n.Err != nil {
-					return p, fmt.Errorf("the turn was rejected: %w", n.Err)
-				}
-				answered = true
-			}
-		case core.RequestRaised:
-			if r == nil {
-				return p, fmt.Errorf("the agent asks, which this prompt should not make it do: %s", n.Spec.Prompt)
-			}
-			for _, op := range r(n) {
-				if err := l.send(op); err != nil {
-					return p, err
-				}
-			}
-		case core.TurnEnded:
-			if n.Turn == turn {
-				p.ended, over = n, true
-			}
-		}
-	}
-	return p, nil
-}
-
-// verdict wants the turn to have ended so.
-func (p played) verdict(want core.Verdict) error {
-	if p.ended.Verdict == want {
-		return nil
-	}
-	if e := p.ended.Result.Error; e != nil {
-		return fmt.Errorf("the turn ended %s, not %s: %s: %s", p.ended.Verdict, want, e.Code, e.Message)
-	}
-	return fmt.Errorf("the turn ended %s, not %s", p.ended.Verdict, want)
-}
-
-// text is the agent's last message.
-func (p played) text() string {
-	text := p.ended.Result.Text
-	for m := range payloads[core.Message](p) {
-		text = m.Text
-	}
-	return text
-}
-
-// says wants a completed turn with the text in its last message.
-func (p played) says(want string) error {
-	if err := p.verdict(core.VerdictCompleted); err != nil {
-		return err
-	}
-	if !strings.Contains(p.text(), want) {
-		return fmt.Errorf("the agent said %q, without %q", short(p.text()), want)
-	}
-	return nil
-}
-
-// payloads gives the turn's content of type P.
-func payloads[P core.Payload](p played) func(yield func(P) bool) {
-	return func(yield func(P) bool) {
-		for _, n := range p.notices {
-			c, ok := n.(core.Content)
-			if !ok || c.Turn != p.turn {
-				continue
-			}
-			if v, ok := c.Payload.(P); ok && !yield(v) {
-				return
-			}
-		}
-	}
 }

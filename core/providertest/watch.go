@@ -9,9 +9,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// watch checks what must hold for every notice of a Conn, whatever is played.
-// It is not safe for concurrent use.
-type watch struct {
+// Watch checks what must hold for every notice of a Conn, whatever is played.
+// The suite puts every notice through one; a test of its own situations, or of
+// a translator's output, may too. It keeps all it has seen and is not safe for
+// concurrent use.
+type Watch struct {
 	ops      map[core.OpID]*sentOp
 	turns    map[string]*seenTurn
 	items    map[string]*seenItem
@@ -39,8 +41,9 @@ type seenRequest struct {
 	open bool
 }
 
-func newWatch(r core.Ready) *watch {
-	return &watch{
+// NewWatch begins with what the opening found out.
+func NewWatch(r core.Ready) *Watch {
+	return &Watch{
 		ops:      make(map[core.OpID]*sentOp),
 		turns:    make(map[string]*seenTurn),
 		items:    make(map[string]*seenItem),
@@ -49,24 +52,24 @@ func newWatch(r core.Ready) *watch {
 	}
 }
 
-// sending notes an op before it is sent.
-func (w *watch) sending(op core.Op) {
+// Sending notes an op; it is called before Send.
+func (w *Watch) Sending(op core.Op) {
 	w.ops[op.OpID()] = &sentOp{op: op}
 	if s, ok := op.(core.StartTurn); ok {
 		w.turns[s.TurnID] = &seenTurn{}
 	}
 }
 
-// refused forgets an op that Send did not take.
-func (w *watch) refused(op core.Op) {
+// Refused forgets an op that Send did not take.
+func (w *Watch) Refused(op core.Op) {
 	delete(w.ops, op.OpID())
 	if s, ok := op.(core.StartTurn); ok {
 		delete(w.turns, s.TurnID)
 	}
 }
 
-// unanswered names the ops that have had no OpDone.
-func (w *watch) unanswered() error {
+// Unanswered gives an error that names an op which has had no OpDone.
+func (w *Watch) Unanswered() error {
 	for _, id := range slices.Sorted(maps.Keys(w.ops)) {
 		if s := w.ops[id]; !s.done {
 			return fmt.Errorf("no OpDone for %T %d", s.op, id)
@@ -75,8 +78,8 @@ func (w *watch) unanswered() error {
 	return nil
 }
 
-// see takes the next notice and says which rule it breaks.
-func (w *watch) see(n core.Notice) error {
+// See takes the next notice and gives an error when it breaks a rule.
+func (w *Watch) See(n core.Notice) error {
 	switch n := n.(type) {
 	case core.OpDone:
 		return w.opDone(n)
@@ -107,7 +110,7 @@ func (w *watch) see(n core.Notice) error {
 	return fmt.Errorf("Recv gave %T, which is no notice", n)
 }
 
-func (w *watch) opDone(n core.OpDone) error {
+func (w *Watch) opDone(n core.OpDone) error {
 	s := w.ops[n.Op]
 	if s == nil {
 		return fmt.Errorf("OpDone for op %d, which was not sent", n.Op)
@@ -136,7 +139,7 @@ func (w *watch) opDone(n core.OpDone) error {
 
 // inTurn checks that a notice belongs to a turn that runs, which it thereby
 // proves to have begun.
-func (w *watch) inTurn(turn, what string) error {
+func (w *Watch) inTurn(turn, what string) error {
 	t := w.turns[turn]
 	switch {
 	case t == nil:
@@ -150,7 +153,7 @@ func (w *watch) inTurn(turn, what string) error {
 	return nil
 }
 
-func (w *watch) ended(n core.TurnEnded) error {
+func (w *Watch) ended(n core.TurnEnded) error {
 	if t := w.turns[n.Turn]; t != nil && t.ended {
 		return fmt.Errorf("second TurnEnded of turn %s", n.Turn)
 	}
@@ -176,7 +179,7 @@ func (w *watch) ended(n core.TurnEnded) error {
 	return nil
 }
 
-func (w *watch) raised(n core.RequestRaised) error {
+func (w *Watch) raised(n core.RequestRaised) error {
 	if n.Turn != "" {
 		if err := w.inTurn(n.Turn, "RequestRaised"); err != nil {
 			return err

@@ -14,7 +14,7 @@ const (
 )
 
 // content checks what a turn reports against what it reported before.
-func (w *watch) content(n core.Content) error {
+func (w *Watch) content(n core.Content) error {
 	if n.Payload == nil {
 		return fmt.Errorf("Content without a payload")
 	}
@@ -46,7 +46,7 @@ func (w *watch) content(n core.Content) error {
 	return nil
 }
 
-func (w *watch) delta(turn, kind, item, text string) error {
+func (w *Watch) delta(turn, kind, item, text string) error {
 	it, err := w.item(turn, kind, item)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w *watch) delta(turn, kind, item, text string) error {
 	return nil
 }
 
-func (w *watch) whole(turn, kind, item, text string) error {
+func (w *Watch) whole(turn, kind, item, text string) error {
 	it, err := w.item(turn, kind, item)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (w *watch) whole(turn, kind, item, text string) error {
 }
 
 // item finds an open item, or opens it.
-func (w *watch) item(turn, kind, item string) (*seenItem, error) {
+func (w *Watch) item(turn, kind, item string) (*seenItem, error) {
 	if item == "" {
 		return nil, fmt.Errorf("a %s without an item", kind)
 	}
@@ -89,7 +89,7 @@ func (w *watch) item(turn, kind, item string) (*seenItem, error) {
 	return it, nil
 }
 
-func (w *watch) toolStarted(turn string, p core.ToolStarted) error {
+func (w *Watch) toolStarted(turn string, p core.ToolStarted) error {
 	if w.items[p.Item] != nil {
 		return fmt.Errorf("tool_started with the item %q, which exists", p.Item)
 	}
@@ -105,7 +105,7 @@ func (w *watch) toolStarted(turn string, p core.ToolStarted) error {
 	return err
 }
 
-func (w *watch) openTool(turn, item, what string) error {
+func (w *Watch) openTool(turn, item, what string) error {
 	if w.items[item] == nil {
 		return fmt.Errorf("%s of tool %q, which was not started", what, item)
 	}
@@ -113,7 +113,7 @@ func (w *watch) openTool(turn, item, what string) error {
 	return err
 }
 
-func (w *watch) toolCompleted(turn string, p core.ToolCompleted) error {
+func (w *Watch) toolCompleted(turn string, p core.ToolCompleted) error {
 	if err := w.openTool(turn, p.Item, "tool_completed"); err != nil {
 		return err
 	}
