@@ -67,8 +67,8 @@ const (
 // End is the word of an ended session.
 type End int
 
-// How a session ends. EndGone is one that never became ready: it leaves
-// nothing behind.
+// How a session ends, the stronger word later. EndGone is one that never
+// became ready: it leaves nothing behind.
 const (
 	EndNone End = iota
 	EndClosed
@@ -122,6 +122,9 @@ type ActiveTurn struct {
 	Intent Intent
 	// IntOp is the interrupt that was sent.
 	IntOp OpID
+	// Withdraw names requests that ended with a recorded intent: the
+	// interrupt, once it is sent, withdraws them.
+	Withdraw []string
 	// Accepted says that a starting turn behind a provider's turn is accepted.
 	Accepted bool
 	// Cause is the turn time-out that made us stop it.

@@ -59,10 +59,15 @@ func (m *machine) beginClose(reason Reason, token Token) {
 	m.closeOn()
 }
 
-// closeOn goes on with a close once no turn is left.
+// closeOn goes on with a close: to the end of ours that stood behind the
+// provider's turn, and to the end of the link once no turn is left.
 func (m *machine) closeOn() {
-	if m.s.Turn == nil && m.s.Theirs == nil {
+	switch t := m.s.Turn; {
+	case m.s.Theirs != nil:
+	case t == nil:
 		m.hangup(m.timeouts().ProviderStop)
+	case t.Phase == PhaseStarting && t.Accepted:
+		m.running(t, nil)
 	}
 }
 
@@ -115,10 +120,14 @@ func (m *machine) shutdown() {
 func (m *machine) retire(word End, reason Reason, grace time.Duration) {
 	var tokens []Token
 	hungUp := false
-	if m.s.Closing != nil {
-		tokens, hungUp = m.s.Closing.Tokens, m.s.Closing.HungUp
+	last, lastReason := word, reason
+	if c := m.s.Closing; c != nil {
+		tokens, hungUp = c.Tokens, c.HungUp
+		if c.Word > word { // killed and failed are not taken back by a later end
+			last, lastReason = c.Word, c.Reason
+		}
 	}
-	m.s.Closing = &Closing{Word: word, Reason: reason, Tokens: tokens, HungUp: hungUp && grace > 0}
+	m.s.Closing = &Closing{Word: last, Reason: lastReason, Tokens: tokens, HungUp: hungUp && grace > 0}
 	m.disarm(TimerID{Kind: TimerSessionIdle})
 	turnReason := reason
 	if word == EndFailed {
@@ -207,6 +216,8 @@ func (m *machine) lose(err *TurnError, reason Reason) {
 		}
 		t = m.expireAll(t, reason)
 		switch {
+		case reason == ReasonTransportLost && t.Cause != "":
+			m.terminal(t, TurnDoneFailed, reason, Result{Error: &TurnError{Code: t.Cause, Message: "the turn took too long, and the agent ended while it was stopped"}}, nil)
 		case reason == ReasonTransportLost && t.Intent == IntentNone:
 			m.terminal(t, TurnDoneFailed, reason, Result{Error: &TurnError{Code: TurnTransportLost, Message: lostMessage(err)}}, nil)
 		default:

@@ -17,7 +17,9 @@ func (m *machine) interrupt(in inInterrupt) {
 		t = m.byID(in.TurnID)
 	}
 	switch {
-	case st == StatusClosing:
+	case st == StatusClosing && in.TurnID != "" && m.byID(in.TurnID) == nil:
+		m.refuse(in.Token, m.notActive(in.TurnID))
+	case st == StatusClosing, st == StatusIdle && in.TurnID == "" && in.ClearQueue:
 		m.interrupted(in, in.TurnID)
 	case m.s.Active() == nil && in.TurnID == "" || !st.Live() || st == StatusOpening:
 		m.refuse(in.Token, Errorf(CodeNoActiveTurn, "session %s is %s and has no turn to stop", m.s.Base.Config.SessionID, st).
@@ -98,15 +100,17 @@ func (m *machine) stopTurn(t *ActiveTurn, cause Code, withdraw string) {
 	m.append(CancelRequested, dataCancel{Cause: cause}, ofTurn(t.Rec.ID))
 	m.disarm(TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID})
 	m.arm(TimerID{Kind: TimerInterrupt, ID: t.Rec.ID}, m.timeouts().Interrupt)
+	t.Withdraw = refs
 	if t.Phase == PhaseRunning {
-		m.sendInterrupt(t, refs...)
+		m.sendInterrupt(t)
 	}
 	m.do(doPutTurn{Turn: t.Snapshot()})
 }
 
 // sendInterrupt asks the provider to stop t, once.
-func (m *machine) sendInterrupt(t *ActiveTurn, refs ...string) {
-	t.Intent, t.IntOp = IntentSent, m.newOp()
+func (m *machine) sendInterrupt(t *ActiveTurn) {
+	refs := t.Withdraw
+	t.Intent, t.IntOp, t.Withdraw = IntentSent, m.newOp(), nil
 	m.do(doSend{Op: Interrupt{ID: t.IntOp, TurnID: t.Name, Requests: refs}})
 }
 
@@ -189,11 +193,19 @@ func (m *machine) commandDone(p PendingOp, n OpDone) {
 			return
 		}
 		m.append(Steered, dataSteered{Prompt: p.Prompt}, ofTurn(p.TurnID), raw(n.Raw))
+		if m.s.Closing != nil {
+			m.refuse(p.Token, m.notUsable())
+			return
+		}
 		m.keep(p.Key, p.TurnID, "")
 		m.reply(p.Token, t.Snapshot())
 	case OpConfigure:
 		m.applyChanges(p.Changes)
 		m.append(SessionUpdate, dataUpdated{Changes: p.Changes}, raw(n.Raw))
+		if m.s.Closing != nil {
+			m.refuse(p.Token, m.notUsable())
+			return
+		}
 		m.keep(p.Key, "", "")
 		m.reply(p.Token, m.s.View())
 	}

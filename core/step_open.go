@@ -99,7 +99,9 @@ func (m *machine) cancelOpening(err *Error, word End, reason Reason, closer Toke
 	if m.s.Closing != nil {
 		m.joinClosing(closer)
 		if word == EndKilled {
-			m.s.Closing.Word = word
+			c := *m.s.Closing
+			c.Word = word
+			m.s.Closing = &c
 		}
 		return
 	}
@@ -130,7 +132,9 @@ func (m *machine) abandon() {
 		}
 		return
 	}
+	durability := m.s.Durability // a fact of the store, which the opening does not undo
 	m.s = *prior
+	m.s.Durability = durability
 	if closing == nil || len(closing.Tokens) == 0 {
 		return
 	}

@@ -8,13 +8,15 @@ import (
 // a turn that is being stopped, is declined at once.
 func (m *machine) requestRaised(n RequestRaised, id string) {
 	t := m.named(n.Turn)
-	if t == nil || t.Intent != IntentNone || m.s.Closing != nil {
-		action := ActionCancel
-		if t == nil {
-			action = refusal(n.Spec)
-		}
+	switch {
+	case t == nil:
 		m.append(TypeProviderEvent, ProviderEvent{Kind: "request_declined"}, lateFor(n.Turn), raw(n.Raw))
-		m.dismiss(n.Ref, action, "no turn waits for this")
+		m.dismiss(n.Ref, refusal(n.Spec), "no turn waits for this")
+		return
+	case t.Intent != IntentNone:
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "request_declined"}, ofTurn(t.Rec.ID), raw(n.Raw))
+		m.dismiss(n.Ref, ActionCancel, "the turn is being stopped")
+		m.accepted(t, nil)
 		return
 	}
 	t = m.edit(m.accepted(t, nil))

@@ -28,7 +28,7 @@ func (m *machine) timer(id TimerID) {
 			m.stopTurn(t, TurnRuntimeTimeout, "")
 		}
 	case TimerTurnIdle:
-		if t := m.byID(id.ID); t != nil && len(t.Requests) == 0 && m.s.Closing == nil {
+		if t := m.byID(id.ID); t != nil && len(t.Requests) == 0 && m.s.Closing == nil && !m.waits(t) {
 			m.stopTurn(t, TurnIdleTimeout, "")
 		}
 	case TimerSessionIdle:
@@ -42,6 +42,7 @@ func (m *machine) timer(id TimerID) {
 		}
 	case TimerHangup:
 		if m.s.Closing != nil && m.s.Closing.HungUp && m.s.Link == LinkUp {
+			m.do(doHangup{Epoch: m.s.Epoch}) // no grace is left: the tree is killed
 			m.finish()
 		}
 	}
@@ -110,18 +111,42 @@ func (m *machine) storeFailed(in inStoreFailed) {
 		}
 		return
 	}
-	err := &TurnError{Code: TurnStoreFailed, Message: "the journal could not be written"}
-	m.s.Durability, m.s.Err = DurabilityDegraded, err
+	m.s.Durability = DurabilityDegraded
 	switch {
 	case m.s.Link == LinkOpening:
 		m.cancelOpening(Errorf(CodeStoreFailed, "the session could not be stored").WithHint("Check the disk and the database file, then start again."), EndFailed, "", 0)
 	case m.s.Status().Live():
-		m.append(StoreFailure, dataStoreFailed{Message: in.Message})
-		for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
-			if t != nil {
-				m.terminal(t, TurnDoneFailed, "", Result{Error: err}, nil)
-			}
-		}
-		m.retire(EndFailed, "", 0)
+		m.storeStopped(in.Message)
 	}
+}
+
+// storeStopped retires a live session whose journal cannot be written.
+func (m *machine) storeStopped(message string) {
+	why := &TurnError{Code: TurnStoreFailed, Message: "the journal could not be written"}
+	told := Errorf(CodeStoreFailed, "the session's journal could not be written").
+		WithHint("Check the disk and the database file; whether the agent took this is unknown.")
+	m.s.Err = why
+	m.append(StoreFailure, dataStoreFailed{Message: message})
+	for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
+		if t != nil {
+			m.terminal(m.refuseClaims(t, told), TurnDoneFailed, "", Result{Error: why}, nil)
+		}
+	}
+	m.dropOps(told)
+	m.retire(EndFailed, "", 0)
+}
+
+// refuseClaims answers everyone who is answering a request of t.
+func (m *machine) refuseClaims(t *ActiveTurn, err *Error) *ActiveTurn {
+	for i, q := range t.Requests {
+		if q.Claim == nil {
+			continue
+		}
+		m.refuse(q.Claim.Token, err)
+		c := *q.Claim
+		c.Token, q.Claim = 0, &c
+		m.setRequest(t, i, q)
+		t = m.byID(t.Rec.ID)
+	}
+	return t
 }

@@ -128,7 +128,7 @@ func (m *machine) byID(id string) *ActiveTurn {
 // startDone takes the provider's answer to StartTurn.
 func (m *machine) startDone(n OpDone) {
 	t := m.s.Turn
-	if t == nil || t.Op != n.Op || t.Phase != PhaseStarting {
+	if t == nil || t.Op != n.Op || t.Phase != PhaseStarting || t.Accepted && n.Err != nil {
 		m.append(TypeProviderEvent, ProviderEvent{Kind: "late_op_done"}, raw(n.Raw))
 		return
 	}
@@ -149,7 +149,7 @@ func (m *machine) accepted(t *ActiveTurn, frame []byte) *ActiveTurn {
 	if t.Phase == PhaseRunning {
 		return t
 	}
-	if m.s.Theirs != nil && t == m.s.Turn {
+	if m.waits(t) {
 		if !t.Accepted {
 			t = m.edit(t)
 			t.Accepted = true
@@ -189,6 +189,10 @@ func (m *machine) turnBegan(n TurnBegan, id string) {
 		m.append(TypeProviderEvent, ProviderEvent{Kind: "turn_began"}, ofTurn(t.Rec.ID), raw(n.Raw))
 		return
 	}
+	if m.s.Last != nil && m.s.Last.ID == n.Turn {
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "turn_began"}, lateFor(n.Turn), raw(n.Raw))
+		return
+	}
 	busy := m.s.Turn != nil && (m.s.Turn.Phase != PhaseStarting || m.s.Turn.Intent != IntentNone)
 	if busy || m.s.Theirs != nil || m.s.Closing != nil || n.Turn == "" {
 		m.append(TypeProviderEvent, ProviderEvent{Kind: "turn_began"}, raw(n.Raw))
@@ -210,6 +214,9 @@ func (m *machine) theirs(n TurnBegan, id string) {
 		AcceptedAt: m.now, StartedAt: m.now, LastEventAt: m.now,
 	}}
 	m.s.Theirs = t
+	if m.s.Turn != nil {
+		m.rearmIdle(m.s.Turn)
+	}
 	m.s.TurnsBegun++
 	m.append(TurnAccepted, dataPrompt{Prompt: n.Prompt, Origin: OriginProvider}, ofTurn(id))
 	m.append(TurnStarted, dataTurnStarted{ProviderRef: n.Ref}, ofTurn(id), raw(n.Raw))
@@ -239,18 +246,21 @@ func (m *machine) content(n Content) {
 }
 
 // rearmIdle moves a turn's idle clock, which stands still while a person is
-// asked.
+// asked and while the turn waits behind one of the provider's.
 func (m *machine) rearmIdle(t *ActiveTurn) {
 	if m.timeouts().TurnIdle == 0 || t.Intent != IntentNone {
 		return
 	}
 	id := TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}
-	if len(t.Requests) > 0 {
+	if len(t.Requests) > 0 || m.waits(t) {
 		m.disarm(id)
 		return
 	}
 	m.arm(id, m.timeouts().TurnIdle)
 }
+
+// waits says whether t is ours and stands behind a turn of the provider's.
+func (m *machine) waits(t *ActiveTurn) bool { return m.s.Theirs != nil && t == m.s.Turn }
 
 func (m *machine) sessionFacts(p Payload) {
 	if u, ok := p.(UsageUpdated); ok && u.Scope == UsageSession {
@@ -391,9 +401,10 @@ func (m *machine) next() {
 	switch t := m.s.Turn; {
 	case m.s.Theirs != nil:
 	case t != nil && t.Phase == PhaseStarting && t.Accepted:
-		m.running(t, nil)
+		m.rearmIdle(m.running(t, nil))
 	case t != nil && t.Phase == PhaseStarting:
 		m.arm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID}, m.timeouts().TurnStart)
+		m.rearmIdle(t)
 	case t != nil:
 	case len(m.s.Queue) > 0:
 		q := m.s.Queue[0]
