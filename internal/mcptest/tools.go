@@ -118,7 +118,8 @@ func (r *Running) Result(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{Seq: m.Seq}, err
 	}
-	result, err := decodeResult(m)
+	result, err := ParseResult(m.Result)
+	result.Seq = m.Seq
 	if err != nil {
 		return result, err
 	}
@@ -130,7 +131,8 @@ func (r *Running) Result(ctx context.Context) (Result, error) {
 	return result, nil
 }
 
-func decodeResult(m Message) (Result, error) {
+// ParseResult decodes the result of a tool call.
+func ParseResult(raw json.RawMessage) (Result, error) {
 	var wire struct {
 		IsError bool `json:"isError"`
 		Content []struct {
@@ -140,8 +142,8 @@ func decodeResult(m Message) (Result, error) {
 		Structured json.RawMessage `json:"structuredContent"`
 		Meta       json.RawMessage `json:"_meta"`
 	}
-	if err := json.Unmarshal(m.Result, &wire); err != nil {
-		return Result{Seq: m.Seq, Raw: m.Result}, fmt.Errorf("tool result: %w", err)
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return Result{Raw: raw}, fmt.Errorf("tool result: %w", err)
 	}
 	var texts []string
 	for _, content := range wire.Content {
@@ -150,8 +152,8 @@ func decodeResult(m Message) (Result, error) {
 		}
 	}
 	return Result{
-		Seq: m.Seq, IsError: wire.IsError, Text: strings.Join(texts, "\n"),
-		Structured: wire.Structured, Meta: wire.Meta, Raw: m.Result,
+		IsError: wire.IsError, Text: strings.Join(texts, "\n"),
+		Structured: wire.Structured, Meta: wire.Meta, Raw: raw,
 	}, nil
 }
 
