@@ -235,6 +235,21 @@ func TestTheSuiteCatchesBrokenProviders(t *testing.T) {
 			p.Text = strings.ReplaceAll(p.Text, "  ", " ")
 			return p
 		}, content(drop[core.MessageDelta]))},
+		{"a long text is cut", "a long text arrives whole", "without", content(func(p core.Message) core.Payload {
+			p.Text = p.Text[:min(len(p.Text), 64<<10)]
+			return p
+		}, content(drop[core.MessageDelta]))},
+		{"conversations share a Conn", "two conversations at once do not mix", "nobody began", func(<-chan struct{}) *brokenProvider {
+			var first core.Conn
+			return &brokenProvider{conn: func(c core.Conn) core.Conn {
+				if first == nil {
+					first = c
+					return c
+				}
+				c.Close(context.Background())
+				return first
+			}}
+		}},
 		{"a request name is used twice", "an approval is approved", "used again", notices(func(n core.RequestRaised) []core.Notice {
 			return []core.Notice{n, n}
 		})},

@@ -3,6 +3,7 @@ package providertest
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -10,11 +11,13 @@ import (
 var turnChecks = []Check{
 	{"a turn with text", checkText},
 	{"text arrives unchanged", checkUnusualText},
+	{"a long text arrives whole", checkLongText},
 	{"a message streams", checkStream},
 	{"reasoning is reported", checkThink},
 	{"a tool is reported", checkTool},
 	{"a failed turn says why and the next one works", checkFail},
 	{"turns do not mix", checkTurnsApart},
+	{"two conversations at once do not mix", checkTwoAtOnce},
 	{"recv ends with its context and goes on", checkRecvContext},
 	{"settings change between turns", checkConfigure},
 	{"a steered turn goes on", checkSteer},
@@ -41,6 +44,23 @@ func checkUnusualText(e *Env) error {
 			return err
 		}
 		return p.says(text)
+	})
+}
+
+// checkLongText is longer than a pipe's buffer and than one argument of a
+// command may be.
+func checkLongText(e *Env) error {
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "word%d ", i)
+	}
+	text.WriteString("end")
+	return e.with(func(l *link) error {
+		p, err := l.play(e.Prompts.Say(text.String()), nil)
+		if err != nil {
+			return err
+		}
+		return p.says(text.String())
 	})
 }
 
@@ -147,6 +167,34 @@ func checkTurnsApart(e *Env) error {
 			}
 		}
 		return nil
+	})
+}
+
+// checkTwoAtOnce runs a turn in each of two conversations before it reads
+// either. The watch of each finds what belongs to the other.
+func checkTwoAtOnce(e *Env) error {
+	return e.with(func(a *link) error {
+		return e.with(func(b *link) error {
+			words := map[*link]string{a: "harbour", b: "orchard"}
+			turns := make(map[*link]string)
+			for _, l := range []*link{a, b} {
+				turn, _, err := l.start(e.Prompts.Say(words[l]))
+				if err != nil {
+					return err
+				}
+				turns[l] = turn
+			}
+			for _, l := range []*link{b, a} {
+				p, err := l.follow(turns[l], 0, nil)
+				if err == nil {
+					err = p.says(words[l])
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 }
 

@@ -88,7 +88,7 @@ func (p played) says(want string) error {
 		return err
 	}
 	if !strings.Contains(p.text(), want) {
-		return fmt.Errorf("the agent said %q, without %q", short(p.text()), want)
+		return fmt.Errorf("the agent said %q, without %q", short(p.text()), short(want))
 	}
 	return nil
 }
