@@ -1,86 +1,243 @@
 package core
 
-import "context"
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // Harness owns every session of one instance: it starts, finds, resumes and
 // ends them, and reads their journals. All methods may be called concurrently.
 // A caller's ctx ends its wait and never the work, with one exception: a start
 // that has neither a key nor a chosen id is undone when its caller leaves
 // before the session is ready.
-type Harness struct{}
+type Harness struct {
+	store   Store
+	log     *slog.Logger
+	limits  Limits
+	environ []string
+	ctx     context.Context // ends after Shutdown: of everything that the harness owns
+	cancel  context.CancelFunc
+	quit    chan struct{}
+	wg      sync.WaitGroup
+	tokens  atomic.Uint64
+	probes  probes
 
-// StartSession opens a session and returns when it is ready, or resumes one.
-func (h *Harness) StartSession(ctx context.Context, c Caller, r StartRequest) (SessionView, error) {
-	panic("skeleton")
+	providers map[string]Provider
+	names     []string
+
+	mu       sync.Mutex // guards what follows
+	actors   map[key]*actor
+	starting int            // sessions that hold a place and have no actor yet
+	turnIDs  map[key]int    // chosen turn ids that are being admitted
+	convs    map[string]key // open provider conversations
+	calls    map[callKey]*joined
+	down     bool
 }
 
-// SendMessage starts a turn in an idle session and returns its handle before
-// any provider I/O.
-func (h *Harness) SendMessage(ctx context.Context, c Caller, r SendRequest) (Turn, error) {
-	panic("skeleton")
+// key names a resource: ids are unique per owner.
+type key struct{ owner, id string }
+
+// Config is what a harness is made of.
+type Config struct {
+	Store     Store
+	Providers []Provider
+	Limits    Limits
+	Logger    *slog.Logger // nil: no log
+	// Environ is the server's own environment, for the secrets in it.
+	Environ []string
 }
 
-// FollowUp queues a turn, or starts it when the session is idle.
-func (h *Harness) FollowUp(ctx context.Context, c Caller, r SendRequest) (Turn, error) {
-	panic("skeleton")
+// New makes a harness and begins its housekeeping. Shutdown ends it; the store
+// stays the caller's to close.
+func New(cfg Config) *Harness {
+	h := &Harness{
+		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, quit: make(chan struct{}),
+		providers: map[string]Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
+		convs: map[string]key{}, calls: map[callKey]*joined{},
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	for _, p := range cfg.Providers {
+		h.providers[p.Spec().Name] = p
+	}
+	h.names = slices.Sorted(maps.Keys(h.providers))
+	h.wg.Go(h.housekeep)
+	return h
 }
 
-// Steer adds to the running turn and returns when the provider took it.
-func (h *Harness) Steer(ctx context.Context, c Caller, r SteerRequest) (Turn, error) {
-	panic("skeleton")
+func (l Limits) fill() Limits {
+	if l.MaxSessions <= 0 {
+		l.MaxSessions = DefaultLimits.MaxSessions
+	}
+	if l.MaxProcesses <= 0 {
+		l.MaxProcesses = DefaultLimits.MaxProcesses
+	}
+	if l.Retention <= 0 {
+		l.Retention = DefaultLimits.Retention
+	}
+	if l.StoreTimeout <= 0 {
+		l.StoreTimeout = DefaultLimits.StoreTimeout
+	}
+	return l
 }
 
-// Respond answers a request and returns when the provider took the answer.
-func (h *Harness) Respond(ctx context.Context, c Caller, r RespondRequest) (Request, error) {
-	panic("skeleton")
+// Shutdown ends every session and waits until nothing is left of them, or
+// until ctx ends, when the rest is ended by force. New work is refused from
+// its beginning.
+func (h *Harness) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	first := !h.down
+	h.down = true
+	actors := slices.Collect(maps.Values(h.actors))
+	h.mu.Unlock()
+	if !first {
+		h.wg.Wait()
+		return nil
+	}
+	for _, a := range actors {
+		select {
+		case a.calls <- call{in: inShutdown{}}:
+		case <-a.done:
+		case <-ctx.Done():
+		}
+	}
+	var late error
+	for _, a := range actors {
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			late = ctx.Err()
+			a.killNow()
+		}
+	}
+	close(h.quit)
+	h.cancel()
+	h.wg.Wait()
+	return late
 }
 
-// Interrupt asks for the end of the running turn, or removes a queued one.
-func (h *Harness) Interrupt(ctx context.Context, c Caller, r InterruptRequest) (InterruptResult, error) {
-	panic("skeleton")
+// down refuses new work while the server ends.
+func (h *Harness) refuseIfDown() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.down {
+		return Errorf(CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
+	}
+	return nil
 }
 
-// Configure changes a live session from its next turn on.
-func (h *Harness) Configure(ctx context.Context, c Caller, r ConfigureRequest) (SessionView, error) {
-	panic("skeleton")
+func (h *Harness) token() Token { return Token(h.tokens.Add(1)) }
+
+// run hosts a session. The caller has put the actor into the table.
+func (h *Harness) run(a *actor) { h.wg.Go(a.loop) }
+
+// forget takes an ended actor out of the table.
+func (h *Harness) forget(a *actor) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := key{a.owner, a.id}
+	if h.actors[k] == a {
+		delete(h.actors, k)
+	}
+	for conv, owner := range h.convs {
+		if owner == k {
+			delete(h.convs, conv)
+		}
+	}
 }
 
-// Close ends a session or process and returns it in its terminal state.
-func (h *Harness) Close(ctx context.Context, c Caller, r CloseRequest) (Resource, error) {
-	panic("skeleton")
+// liveActor gives the actor of a session, if this instance hosts it now.
+func (h *Harness) liveActor(owner, id string) *actor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.actors[key{owner, id}]
 }
 
-// Get gives what an id stands for, as it is now.
-func (h *Harness) Get(ctx context.Context, owner, id string) (Resource, error) { panic("skeleton") }
-
-// TurnText gives a part of a turn's answer: at most max bytes from offset, cut
-// on character borders, and the whole length.
-func (h *Harness) TurnText(ctx context.Context, t Turn, offset, max int) (text string, total int, err error) {
-	panic("skeleton")
+// actorsOf gives the hosted sessions of an owner.
+func (h *Harness) actorsOf(owner string) []*actor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*actor
+	for k, a := range h.actors {
+		if k.owner == owner || owner == AllOwners {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
-// Await waits for resources.
-func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitResult, error) {
-	panic("skeleton")
+// seen gives what readers see of a hosted session.
+func (a *actor) seen() SessionView {
+	p := a.view.Load()
+	v := p.state.View()
+	v.Session.LastSeq, v.Instance = p.seq, a.host.store.Instance()
+	for _, t := range []*Turn{v.Current} {
+		if t != nil {
+			t.LastSeq = p.seq
+		}
+	}
+	for i := range v.Queued {
+		v.Queued[i].LastSeq = p.seq
+	}
+	return v
 }
 
-// Replay reads a page of a journal.
-func (h *Harness) Replay(ctx context.Context, owner string, r ReplayRequest) (ReplayPage, error) {
-	panic("skeleton")
+// redactor knows the secrets that a session's agent may repeat.
+func (h *Harness) redactor(cfg SessionConfig) *Redactor {
+	env := slices.Clone(h.environ)
+	for k, v := range cfg.Env {
+		env = append(env, k+"="+v)
+	}
+	return NewRedactor(SecretsOf(env))
 }
 
-// List gives a page of resources, newest first.
-func (h *Harness) List(ctx context.Context, owner string, r ListRequest) (ListResult, error) {
-	panic("skeleton")
+// hash is a keyed hash, so that a stored one cannot be tried out offline.
+func (h *Harness) hash(parts ...[]byte) string {
+	m := hmac.New(sha256.New, h.store.Secret())
+	for _, p := range parts {
+		var n [8]byte
+		for i := range n {
+			n[i] = byte(len(p) >> (8 * i))
+		}
+		m.Write(n[:])
+		m.Write(p)
+	}
+	return hex.EncodeToString(m.Sum(nil)[:16])
 }
 
-// Prune deletes ended resources: one by id, or all that ended longer ago.
-func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string, error) {
-	panic("skeleton")
+func (h *Harness) fingerprint(cfg SessionConfig) string {
+	secret, _ := json.Marshal(map[string]any{
+		"env": cfg.Env, "mcp": cfg.MCPServers, "skills": cfg.Skills, "options": cfg.ProviderOptions,
+	})
+	cfg.Fingerprint, cfg.SessionID = "", ""
+	return h.hash(marshal(cfg), secret)
 }
 
-// Providers gives the named provider, or all for "", with what a probe found.
-// Probes run side by side and are remembered for a while; refresh asks anew.
-func (h *Harness) Providers(ctx context.Context, name string, refresh bool) ([]ProviderInfo, error) {
-	panic("skeleton")
+// storeError turns a store's failure on a read into a coded error.
+func storeError(err error) error {
+	if err == nil || IsContext(err) {
+		return err
+	}
+	if c := CodeOf(err); c != CodeInternal {
+		return err
+	}
+	return Errorf(CodeStoreFailed, "the journal could not be read: %w", err).WithHint("Check the database file and the disk.").Retry()
 }
+
+// short bounds a look-up in the store by the store's own deadline.
+func (h *Harness) short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, h.limits.StoreTimeout)
+}
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }

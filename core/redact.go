@@ -37,13 +37,21 @@ const (
 // how the text was cut; so a stream that waits until a decision is certain
 // gives, joined, exactly what the whole text gives.
 type Redactor struct {
-	// pairs has a bit for every two bytes that may begin something. It is what
-	// nearly all text is measured by, and all that most of it meets.
-	pairs   [1 << 10]uint64
+	// pairs has every two bytes that may begin something: what nearly all text
+	// is measured by, and all that most of it meets. Those in inWord may begin
+	// something inside a word, too.
+	pairs   pairSet
+	inWord  pairSet
 	starts  map[uint16]*candidates
 	secret1 [256]bool // the first bytes of secrets
 	shape1  [256]bool // the first bytes of shapes
 }
+
+// pairSet is a set of two bytes, the first of them in the higher half.
+type pairSet [1 << 10]uint64
+
+func (s *pairSet) add(p uint16)      { s[p>>6] |= 1 << (p & 63) }
+func (s *pairSet) has(p uint16) bool { return s[p>>6]>>(p&63)&1 != 0 }
 
 // candidates is what may begin with one pair of bytes.
 type candidates struct {
@@ -58,13 +66,13 @@ func NewRedactor(secrets []string) *Redactor {
 	for i := range shapes {
 		s := &shapes[i]
 		for _, p := range s.pairs() {
-			c := r.start(p[0], p[1])
+			c := r.start(p, !s.word)
 			c.shapes = append(c.shapes, s)
 			r.shape1[p[0]] = true
 		}
 	}
 	for _, v := range spellings(secrets) {
-		c := r.start(v[0], v[1])
+		c := r.start(v, true)
 		c.secrets = append(c.secrets, v)
 		r.secret1[v[0]] = true
 	}
@@ -74,9 +82,13 @@ func NewRedactor(secrets []string) *Redactor {
 	return r
 }
 
-func (r *Redactor) start(a, b byte) *candidates {
-	p := uint16(a)<<8 | uint16(b)
-	r.pairs[p>>6] |= 1 << (p & 63)
+// start gives the candidates for what begins with the first bytes of s.
+func (r *Redactor) start(s string, inWord bool) *candidates {
+	p := uint16(s[0])<<8 | uint16(s[1])
+	r.pairs.add(p)
+	if inWord {
+		r.inWord.add(p)
+	}
 	if r.starts[p] == nil {
 		r.starts[p] = &candidates{}
 	}
@@ -196,11 +208,16 @@ type found struct {
 	class class
 }
 
-// find looks for the next secret from i on.
+// find looks for the next secret from i on, where i < len(s).
 func (r *Redactor) find(st *scanState, s string, i int, final bool) found {
-	for ; i < len(s)-1; i++ {
-		p := uint16(s[i])<<8 | uint16(s[i+1])
-		if r.pairs[p>>6]&(1<<(p&63)) == 0 {
+	p := uint16(s[i])
+	for ; i+1 < len(s); i++ {
+		p = p<<8 | uint16(s[i+1])
+		if !r.pairs.has(p) {
+			continue
+		}
+		boundary := st.boundary(s, i)
+		if !boundary && !r.inWord.has(p) {
 			continue
 		}
 		c := r.starts[p]
@@ -208,12 +225,12 @@ func (r *Redactor) find(st *scanState, s string, i int, final bool) found {
 		if wait || n > 0 {
 			return found{at: i, wait: wait, cover: n}
 		}
-		if f := c.shape(s[i:], st.boundary(s, i), final); f.wait || f.cover > 0 {
+		if f := c.shape(s[i:], boundary, final); f.wait || f.cover > 0 {
 			f.at = i
 			return f
 		}
 	}
-	if i < len(s) && !final {
+	if !final {
 		c := s[i]
 		if r.secret1[c] || r.shape1[c] && (c == '-' || st.boundary(s, i)) {
 			return found{at: i, wait: true}
@@ -261,7 +278,7 @@ func (r *Redactor) secretAt(s string, final bool) (n int, wait bool) {
 		return 0, !final && r.secret1[s[0]]
 	}
 	p := uint16(s[0])<<8 | uint16(s[1])
-	if r.pairs[p>>6]&(1<<(p&63)) == 0 {
+	if !r.inWord.has(p) {
 		return 0, false
 	}
 	return r.starts[p].secret(s, final)

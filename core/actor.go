@@ -1,0 +1,367 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// actor hosts the machine of one session: it feeds step, commits what step
+// wants stored, and only then lets anything out. One goroutine, loop, owns all
+// fields that are not marked otherwise; it blocks on its mailbox and on the
+// store, and on nothing else.
+type actor struct {
+	host  *Harness
+	prov  Provider
+	log   *slog.Logger
+	owner string
+	id    string
+
+	calls chan call // commands: never behind output
+	box   chan mail // what the provider and its helpers report
+	done  chan struct{}
+	wg    sync.WaitGroup // reader, opener, hangups
+
+	state   State
+	seq     uint64
+	stored  Session // the snapshot on disk
+	fresh   bool    // nothing of this aggregate is on disk yet
+	replace bool    // the first commit drops an older aggregate of this id
+	timers  map[TimerID]time.Time
+	waiting map[Token]chan doReply
+	conns   map[uint64]Conn
+	opens   map[uint64]context.CancelFunc
+	reading uint64          // epoch whose reader runs
+	spans   map[string]span // where turns stand in the journal
+	again   []Input         // to be stepped before the mailbox
+	lost    *lostWrites     // not nil while the store fails
+	gone    bool            // the session leaves nothing behind
+
+	ring     ring                      // any goroutine
+	wakes    wakes                     // any goroutine
+	view     atomic.Pointer[published] // any goroutine
+	degraded atomic.Bool               // any goroutine
+	conn     atomic.Pointer[Conn]      // any goroutine: the open conversation, for a kill
+}
+
+// published is what readers see: a state that has been committed.
+type published struct {
+	state State
+	seq   uint64
+}
+
+// call is a command and where its reply goes.
+type call struct {
+	in    Input
+	token Token
+	reply chan doReply
+}
+
+// mail is an input from the provider's side; conn comes with an inOpened.
+type mail struct {
+	in   Input
+	conn Conn
+}
+
+// span is where a turn stands in the journal.
+type span struct{ first, last, text uint64 }
+
+func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
+	c := s.Base.Config
+	a := &actor{
+		host: h, prov: p, owner: c.Owner, id: c.SessionID, state: s, seq: seq,
+		log:   h.log.With("session", c.SessionID),
+		calls: make(chan call, mailboxCalls), box: make(chan mail, mailboxInputs), done: make(chan struct{}),
+		timers: map[TimerID]time.Time{}, waiting: map[Token]chan doReply{},
+		conns: map[uint64]Conn{}, opens: map[uint64]context.CancelFunc{}, spans: map[string]span{},
+	}
+	a.view.Store(&published{state: s, seq: seq})
+	return a
+}
+
+// errRetired says that the actor has ended; the caller looks the session up
+// again.
+var errRetired = errors.New("core: the session's actor has ended")
+
+// do hands the actor a command and waits for its reply. When ctx ends, the
+// command goes on and its reply is dropped.
+func (a *actor) do(ctx context.Context, token Token, in Input) (any, error) {
+	return a.doThen(ctx, token, in, nil)
+}
+
+// doThen is do, with something to do once the command lies in the mailbox.
+func (a *actor) doThen(ctx context.Context, token Token, in Input, then func()) (any, error) {
+	c := call{in: in, token: token, reply: make(chan doReply, 1)}
+	select {
+	case a.calls <- c:
+	case <-a.done:
+		return nil, errRetired
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if then != nil {
+		then()
+	}
+	select {
+	case r := <-c.reply:
+		return r.value()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.done:
+		select {
+		case r := <-c.reply:
+			return r.value()
+		default:
+			return nil, errRetired
+		}
+	}
+}
+
+func (r doReply) value() (any, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return r.Value, nil
+}
+
+// loop is the session's life. It ends when the session needs no host any more:
+// it has ended or lost its provider, and all of it is stored.
+func (a *actor) loop() {
+	defer a.end()
+	for {
+		batch, ok := a.next()
+		if !ok {
+			return
+		}
+		a.turn(batch)
+		if a.settled() {
+			return
+		}
+	}
+}
+
+// settled says that nothing waits for this host.
+func (a *actor) settled() bool {
+	if a.gone {
+		return len(a.opens) == 0 && len(a.conns) == 0
+	}
+	st := a.state.Status()
+	return !st.Live() && a.state.Closing == nil && a.lost == nil && len(a.opens) == 0 && len(a.conns) == 0 && len(a.again) == 0 && len(a.calls) == 0
+}
+
+// end leaves the harness, then answers whoever came too late.
+func (a *actor) end() {
+	a.host.forget(a)
+	close(a.done)
+	a.wg.Wait()
+	for {
+		select {
+		case <-a.calls: // its caller sees done and looks the session up again
+		default:
+			a.wakes.wake()
+			return
+		}
+	}
+}
+
+// next waits for work and drains what else lies there: commands first, then
+// reports, up to the bounds of one commit. It is not ok when the server ends.
+func (a *actor) next() (batch []Input, ok bool) {
+	batch, a.again = a.again, nil
+	if len(batch) == 0 {
+		alarm, stop := a.alarm()
+		defer stop()
+		select {
+		case c := <-a.calls:
+			batch = append(batch, a.accept(c))
+		case m := <-a.box:
+			batch = append(batch, a.receive(m))
+		case <-alarm:
+		case <-a.host.quit:
+			return nil, false
+		}
+	}
+	bytes := 0
+	for len(batch) < drainInputs && bytes < drainBytes {
+		select {
+		case c := <-a.calls:
+			batch = append(batch, a.accept(c))
+			continue
+		default:
+		}
+		select {
+		case m := <-a.box:
+			batch = append(batch, a.receive(m))
+			bytes += inputBytes(m.in)
+			continue
+		default:
+		}
+		break
+	}
+	return batch, true
+}
+
+func (a *actor) accept(c call) Input {
+	if c.token != 0 {
+		a.waiting[c.token] = c.reply
+	}
+	return c.in
+}
+
+func (a *actor) receive(m mail) Input {
+	switch in := m.in.(type) {
+	case inOpened:
+		delete(a.opens, in.Epoch)
+		if m.conn != nil {
+			a.conns[in.Epoch] = m.conn
+		}
+	case inLinkLost:
+		delete(a.conns, in.Epoch)
+	case inHungUp:
+		delete(a.conns, in.Epoch)
+	}
+	return m.in
+}
+
+// inputBytes estimates what an input brings, for the bound of a drain.
+func inputBytes(in Input) int {
+	n, ok := in.(inNotice)
+	if !ok {
+		return 0
+	}
+	switch n := n.Notice.(type) {
+	case Content:
+		return 2*len(n.Raw) + 100
+	case TurnEnded:
+		return 2*len(n.Raw) + len(n.Result.Text)
+	case RequestRaised:
+		return 2 * len(n.Raw)
+	}
+	return 100
+}
+
+// alarm fires when the next timer is due.
+func (a *actor) alarm() (<-chan time.Time, func()) {
+	var at time.Time
+	for _, t := range a.timers {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if a.lost != nil && (at.IsZero() || a.lost.retryAt.Before(at)) {
+		at = a.lost.retryAt
+	}
+	if at.IsZero() {
+		return nil, func() {}
+	}
+	t := time.NewTimer(time.Until(at))
+	return t.C, func() { t.Stop() }
+}
+
+// turn steps a batch and the timers that are due, commits what they want
+// stored and releases what they let out.
+func (a *actor) turn(batch []Input) {
+	now := time.Now()
+	if a.lost != nil && !now.Before(a.lost.retryAt) {
+		a.tryStore(now)
+	}
+	before := a.state
+	var out []Effect
+	for _, in := range batch {
+		out = append(out, a.step(in)...)
+	}
+	for _, id := range a.due(now) {
+		if _, armed := a.timers[id]; armed { // a result in the same drain may have disarmed it
+			delete(a.timers, id)
+			out = append(out, a.step(inTimer{Timer: id})...)
+		}
+	}
+	a.commit(before, batch, out)
+}
+
+// step feeds the machine; timers move at once, the rest waits for the commit.
+func (a *actor) step(in Input) []Effect {
+	var out []Effect
+	a.state, out = step(a.state, in, time.Now())
+	for _, e := range out {
+		switch e := e.(type) {
+		case doArm:
+			a.timers[e.Timer] = e.At
+		case doDisarm:
+			delete(a.timers, e.Timer)
+		}
+	}
+	return out
+}
+
+// due gives the timers whose time has come, the earliest first.
+func (a *actor) due(now time.Time) []TimerID {
+	var ids []TimerID
+	for id, at := range a.timers {
+		if !at.After(now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(x, y TimerID) int { return a.timers[x].Compare(a.timers[y]) })
+	return ids
+}
+
+// release lets out what the commit has made true, in order, and then shows the
+// new state to readers.
+func (a *actor) release(out []Effect) {
+	a.view.Store(&published{state: a.state, seq: a.seq})
+	for _, e := range out {
+		switch e := e.(type) {
+		case doSend:
+			a.send(e.Op)
+		case doReply:
+			a.answer(e)
+		case doOpen:
+			a.open(e)
+		case doCancelOpen:
+			if cancel := a.opens[e.Epoch]; cancel != nil {
+				cancel()
+			}
+		case doHangup:
+			a.hangup(e)
+		case doDiscard:
+			a.gone = true
+		}
+	}
+	if a.state.Link == LinkUp && a.reading != a.state.Epoch {
+		a.read()
+	}
+	if a.state.Link != LinkUp {
+		a.conn.Store(nil)
+	}
+	a.wakes.wake()
+}
+
+func (a *actor) answer(r doReply) {
+	if ch := a.waiting[r.Token]; ch != nil {
+		delete(a.waiting, r.Token)
+		if v, ok := r.Value.(SessionView); ok {
+			v.Session.LastSeq, v.Instance = a.seq, a.host.store.Instance()
+			r.Value = v
+		}
+		ch <- r // has room for it
+	}
+}
+
+// send hands an op over. One that the conversation does not take is rejected
+// for certain.
+func (a *actor) send(op Op) {
+	conn := a.conns[a.state.Epoch]
+	err := errors.New("the conversation is closed")
+	if conn != nil {
+		if err = conn.Send(op); err == nil {
+			return
+		}
+	}
+	a.again = append(a.again, inNotice{Epoch: a.state.Epoch, Notice: OpDone{Op: op.OpID(),
+		Err: Errorf(CodeSessionUnavailable, "the provider could not be told: %w", err)}})
+}

@@ -1,0 +1,302 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"time"
+)
+
+// commit makes the effects of a batch durable and then releases them. The
+// whole batch is one Store.Commit.
+func (a *actor) commit(before State, batch []Input, out []Effect) {
+	b := a.build(out)
+	if b.empty() {
+		a.release(out)
+		return
+	}
+	if a.lost != nil {
+		a.keepLost(b)
+		a.committed(b)
+		a.release(out)
+		return
+	}
+	err := a.store(b.Batch)
+	if err == nil {
+		a.committed(b)
+		a.release(out)
+		return
+	}
+	var conflict *ConflictError
+	switch {
+	case errors.As(err, &conflict) && conflict.Kind != "seq":
+		a.clash(before, batch, conflict)
+	case a.host.limits.StopOnStoreFailure:
+		a.stopOnFailure(before, batch, err)
+	default:
+		a.degrade(out, err)
+	}
+}
+
+// build numbers the events and gathers what is to be written.
+func (a *actor) build(out []Effect) pendingBatch {
+	b := pendingBatch{Batch: Batch{Owner: a.owner, Resource: a.id, Instance: a.host.store.Instance(), ExpectSeq: a.seq}}
+	b.spans = map[string]span{}
+	turns, requests := map[string]int{}, map[string]int{}
+	seq := a.seq
+	for _, e := range out {
+		switch e := e.(type) {
+		case doAppend:
+			seq++
+			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq)))
+		case doPutTurn:
+			rec := TurnRecord{Turn: a.locate(&b, e.Turn), Input: e.Input}
+			if i, ok := turns[rec.Turn.ID]; ok {
+				b.Turns[i] = rec
+				continue
+			}
+			turns[rec.Turn.ID] = len(b.Turns)
+			b.Turns = append(b.Turns, rec)
+		case doPutRequest:
+			if i, ok := requests[e.Request.ID]; ok {
+				b.Requests[i] = e.Request
+				continue
+			}
+			requests[e.Request.ID] = len(b.Requests)
+			b.Requests = append(b.Requests, e.Request)
+		case doKeep:
+			b.Keys = append(b.Keys, e.Key)
+		}
+	}
+	b.seq = seq
+	snap := a.state.Snapshot()
+	snap.LastSeq = seq
+	if a.writable() && (len(b.Events) > 0 || len(b.Turns) > 0 || len(b.Keys) > 0) && (a.fresh || !sameSnapshot(snap, a.stored)) {
+		b.Session = &SessionRecord{Session: snap, Launch: a.state.Base.Config}
+		b.Create, b.Replace = a.fresh, a.fresh && a.replace
+	}
+	return b
+}
+
+// writable says that the session has, or has had, a place in the store:
+// nothing is written of one that never became ready.
+func (a *actor) writable() bool {
+	return a.state.End != EndGone && a.state.Link != LinkNone && !(a.fresh && a.state.Link == LinkOpening)
+}
+
+// sameSnapshot compares what a row shows, without the clock and the cursor,
+// which move with every event.
+func sameSnapshot(x, y Session) bool {
+	x.UpdatedAt, y.UpdatedAt, x.LastSeq, y.LastSeq = time.Time{}, time.Time{}, 0, 0
+	return reflect.DeepEqual(x, y)
+}
+
+// pendingBatch is a batch on its way to the store, and what becomes true with
+// it.
+type pendingBatch struct {
+	Batch
+	seq   uint64
+	spans map[string]span
+}
+
+func (b pendingBatch) empty() bool {
+	return len(b.Events) == 0 && len(b.Turns) == 0 && len(b.Requests) == 0 && len(b.Keys) == 0 && b.Session == nil
+}
+
+// place notes where a turn stands in the journal, and gives the seq of its
+// last whole message.
+func (a *actor) place(b *pendingBatch, e doAppend, seq uint64) uint64 {
+	if e.TurnID == "" {
+		return 0
+	}
+	s, ok := b.spans[e.TurnID]
+	if !ok {
+		s = a.spans[e.TurnID]
+	}
+	if s.first == 0 {
+		s.first = seq
+	}
+	s.last = seq
+	if e.Type == TypeMessage {
+		s.text = seq
+	}
+	b.spans[e.TurnID] = s
+	return s.text
+}
+
+// locate fills in where a turn stands, and leaves a long text to its message
+// event.
+func (a *actor) locate(b *pendingBatch, t Turn) Turn {
+	s, ok := b.spans[t.ID]
+	if !ok {
+		s = a.spans[t.ID]
+	}
+	t.FirstSeq, t.LastSeq = s.first, s.last
+	if len(t.Text) > InlineText && s.text > 0 {
+		t.Text, t.TextSeq = "", s.text
+	}
+	return t
+}
+
+// event makes the envelope.
+func (a *actor) event(e doAppend, seq, textSeq uint64) Event {
+	data := e.Data
+	if d, ok := data.(*dataTerminal); ok && len(d.Result.Text) > InlineText && textSeq > 0 {
+		c := *d
+		c.Result.Text, c.Result.TextSeq = "", textSeq
+		data = &c
+	}
+	body := marshal(data)
+	if e.Late != "" {
+		body = withLate(body, e.Late)
+	}
+	return Event{
+		SchemaVersion: SchemaVersion, ID: NewEventID(), Resource: a.id, Seq: seq, TurnID: e.TurnID, RequestID: e.RequestID,
+		Provider: a.state.Base.Config.Provider, Type: e.Type, At: a.state.UpdatedAt.UTC(), Data: body, Raw: rawJSON(e.Raw),
+	}
+}
+
+// store commits within the deadline. A commit that failed may have happened:
+// the batch's last seq on disk says so.
+func (a *actor) store(b Batch) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.host.ctx), a.host.limits.StoreTimeout)
+	defer cancel()
+	err := a.host.store.Commit(ctx, b)
+	if err == nil || len(b.Events) == 0 {
+		return err
+	}
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return err
+	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(a.host.ctx), a.host.limits.StoreTimeout)
+	defer cancel()
+	last, lerr := a.host.store.LastSeq(ctx, b.Owner, b.Resource)
+	if lerr == nil && last == b.Events[len(b.Events)-1].Seq {
+		return nil
+	}
+	return err
+}
+
+// committed takes over what the store has accepted.
+func (a *actor) committed(b pendingBatch) {
+	a.seq = b.seq
+	for id, s := range b.spans {
+		a.spans[id] = s
+	}
+	for _, t := range b.Turns {
+		if !t.Turn.Status.Ended() {
+			continue
+		}
+		delete(a.spans, t.Turn.ID)
+		if last := a.state.Last; last != nil && last.ID == t.Turn.ID {
+			rec := t.Turn
+			a.state.Last = &rec
+		}
+	}
+	if b.Session != nil && a.lost == nil {
+		a.stored, a.fresh, a.replace = b.Session.Session, false, false
+	}
+	a.ring.add(b.Events)
+}
+
+// clash is an id that another writer was faster with: the command that brought
+// it is refused, the rest of the batch is stepped again.
+func (a *actor) clash(before State, batch []Input, c *ConflictError) {
+	a.state = before
+	kept := batch[:0:0]
+	for _, in := range batch {
+		switch in := in.(type) {
+		case inSend:
+			if c.Kind == "turn_id" && in.TurnID == c.ID {
+				a.answer(doReply{Token: in.Token, Err: turnUsed(c.ID)})
+				continue
+			}
+		case inOpened:
+			if c.Kind == "session_id" {
+				a.failOpening(in, sessionInUse(a.id))
+				continue
+			}
+		}
+		kept = append(kept, in)
+	}
+	if len(kept) == len(batch) && len(a.again) == 0 {
+		a.stopOnFailure(before, batch, c)
+		return
+	}
+	a.again = append(kept, a.again...)
+}
+
+// failOpening ends an opening that succeeded but cannot be stored.
+func (a *actor) failOpening(in inOpened, err *Error) {
+	if o := a.state.Opening; o != nil {
+		a.answer(doReply{Token: o.Token, Err: err})
+	}
+	a.again = append(a.again, inClose{Force: true}, in)
+}
+
+// stopOnFailure fails the session: no op of the batch is sent, and its callers
+// are told.
+func (a *actor) stopOnFailure(before State, batch []Input, err error) {
+	a.log.Error("the journal could not be written; the session is stopped", "err", err)
+	failed := Errorf(CodeStoreFailed, "the journal could not be written: %w", err).
+		WithHint("Nothing of this call took effect. Check the disk and the database file.")
+	a.state = before
+	for _, in := range batch {
+		switch in := in.(type) {
+		case inOpened:
+			if in.Err == nil && before.Link == LinkOpening && before.Closing == nil {
+				a.failOpening(in, failed)
+				continue
+			}
+			a.again = append(a.again, in)
+		case inHungUp, inLinkLost:
+			a.again = append(a.again, in)
+		default:
+			if t := tokenOf(in); t != 0 {
+				a.answer(doReply{Token: t, Err: failed})
+			}
+		}
+	}
+	if before.Link == LinkOpening && len(a.again) > 0 {
+		return
+	}
+	a.lost = newLost(a.seq)
+	a.degraded.Store(true)
+	out := a.step(inStoreFailed{Message: "the journal could not be written", Stop: true})
+	b := a.build(out)
+	a.keepLost(b)
+	a.committed(b)
+	a.release(out)
+}
+
+func tokenOf(in Input) Token {
+	switch in := in.(type) {
+	case inStart:
+		return in.Token
+	case inResume:
+		return in.Token
+	case inSend:
+		return in.Token
+	case inSteer:
+		return in.Token
+	case inRespond:
+		return in.Token
+	case inInterrupt:
+		return in.Token
+	case inConfigure:
+		return in.Token
+	case inClose:
+		return in.Token
+	}
+	return 0
+}
+
+func marshal(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil { // a payload of ours that does not marshal is a bug; its event still gets its place
+		b, _ = json.Marshal(map[string]string{"marshal_error": err.Error()})
+	}
+	return b
+}

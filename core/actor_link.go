@@ -1,0 +1,126 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// post delivers a report. A full mailbox makes the reporter wait, which is the
+// back-pressure on the agent.
+func (a *actor) post(m mail) {
+	select {
+	case a.box <- m:
+	case <-a.done:
+	}
+}
+
+// open runs Provider.Open. Its outcome is always reported, also a late one.
+func (a *actor) open(e doOpen) {
+	ctx, cancel := context.WithTimeout(a.host.ctx, e.Config.Timeouts.Startup)
+	a.opens[e.Epoch] = cancel
+	a.wg.Go(func() {
+		defer cancel()
+		conn, err := a.prov.Open(ctx, e.Config)
+		in := inOpened{Epoch: e.Epoch}
+		switch {
+		case err == nil:
+			in.Ready = conn.Ready()
+		case ctx.Err() != nil && IsContext(err):
+			in.Err = Errorf(CodeStartTimeout, "the provider was not ready within %s", e.Config.Timeouts.Startup).
+				WithHint("Try again with a larger startup_timeout_ms.").Retry()
+		default:
+			in.Err = startError(err)
+		}
+		a.post(mail{in: in, conn: conn})
+	})
+}
+
+// startError gives a failed opening a code that a caller of start can meet.
+func startError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Errorf(CodeStartFailed, "the provider could not be started: %w", err).
+		WithHint("list_providers with refresh shows what is wrong; the server's log has more.")
+}
+
+// read pulls notices from the open conversation until it ends, redacted and in
+// order. The link counts as lost only when nothing of its tree is left.
+func (a *actor) read() {
+	epoch, conn := a.state.Epoch, a.conns[a.state.Epoch]
+	a.reading = epoch
+	a.conn.Store(&conn)
+	red := a.host.redactor(a.state.Base.Config)
+	filter := red.Filter()
+	a.wg.Go(func() {
+		for {
+			n, err := conn.Recv(a.host.ctx)
+			if err != nil {
+				for _, n := range filter.Flush() {
+					a.post(mail{in: a.stamp(epoch, n)})
+				}
+				a.lostLink(epoch, conn, red, err)
+				return
+			}
+			for _, n := range filter.Filter(n) {
+				a.post(mail{in: a.stamp(epoch, n)})
+			}
+		}
+	})
+}
+
+func (a *actor) lostLink(epoch uint64, conn Conn, red *Redactor, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.host.ctx), lostLinkGrace)
+	defer cancel()
+	if cerr := conn.Close(ctx); cerr != nil {
+		a.log.Warn("closing a lost conversation", "err", cerr)
+	}
+	te := &TurnError{Code: TurnTransportLost, Message: "the agent's output ended"}
+	if !errors.Is(err, io.EOF) {
+		te.Message = red.String(err.Error())
+	}
+	a.post(mail{in: inLinkLost{Epoch: epoch, Err: te}})
+}
+
+// stamp gives a notice the fresh ids that it may need, and bounds its frame.
+func (a *actor) stamp(epoch uint64, n Notice) inNotice {
+	in := inNotice{Epoch: epoch, Notice: boundRaw(n, a.host.limits.DropRaw)}
+	switch n.(type) {
+	case TurnBegan:
+		in.TurnID = NewID(PrefixTurn)
+	case RequestRaised:
+		in.RequestID = NewID(PrefixRequest)
+	}
+	return in
+}
+
+// hangup ends a conversation and its tree, and reports when nothing is left.
+func (a *actor) hangup(e doHangup) {
+	conn := a.conns[e.Epoch]
+	if conn == nil {
+		a.again = append(a.again, inHungUp{Epoch: e.Epoch})
+		return
+	}
+	a.wg.Go(func() {
+		closeConn(a.host.ctx, conn, e.Grace)
+		a.post(mail{in: inHungUp{Epoch: e.Epoch}})
+	})
+}
+
+// closeConn closes politely for grace, by force at once when it is zero.
+func closeConn(ctx context.Context, conn Conn, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return conn.Close(ctx)
+}
+
+// killNow ends the conversation from outside the loop, so that a stalled disk
+// never delays a kill. The machine learns of it by the command that follows.
+func (a *actor) killNow() {
+	if c := a.conn.Load(); c != nil {
+		_ = closeConn(a.host.ctx, *c, 0)
+	}
+}

@@ -1,0 +1,49 @@
+package core
+
+import "time"
+
+// The bounds of a host: everything that waits or is kept has one of these.
+const (
+	drainInputs   = 64      // inputs that one commit may cover
+	drainBytes    = 1 << 20 // and their size
+	mailboxInputs = 256     // a full mailbox blocks the provider's reader
+	mailboxCalls  = 64
+	ringBytes     = 1 << 20 // recent events kept per live resource
+
+	// MaxRaw is the longest provider frame that is stored whole.
+	MaxRaw = 256 << 10
+
+	storeRetryFirst = time.Second
+	storeRetryMost  = 30 * time.Second
+
+	// lostTurns and lostRequests bound what a degraded session remembers for
+	// the store's return.
+	lostTurns = 256
+
+	keyLife        = 24 * time.Hour
+	maxKey         = 128
+	probeTimeout   = 5 * time.Second
+	probeMemory    = 30 * time.Second
+	lookEvery      = 5 * time.Second        // for resources of dead instances
+	pollOthers     = 250 * time.Millisecond // changes made by other instances
+	progressEvery  = time.Second
+	sweepEvery     = time.Hour
+	maxAwaitIDs    = 64
+	maxReplayPage  = 1000
+	maxListPage    = 200
+	lostLinkGrace  = time.Second // for the tree of a conversation that broke
+	abandonTimeout = 30 * time.Second
+)
+
+// DefaultTimeouts are the bounds of a session that asked for none.
+var DefaultTimeouts = Timeouts{
+	Startup: 30 * time.Second, TurnStart: 30 * time.Second, ProviderCommand: 30 * time.Second,
+	Interrupt: 15 * time.Second, ProviderStop: StopGrace,
+	SessionIdle: time.Hour, Request: 15 * time.Minute,
+}
+
+// DefaultLimits are the limits of an instance that was given none.
+var DefaultLimits = Limits{
+	MaxSessions: 64, MaxProcesses: 256,
+	Retention: 30 * 24 * time.Hour, StoreTimeout: 10 * time.Second,
+}

@@ -1,0 +1,66 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// boundRaw keeps a notice's provider frame within MaxRaw, or drops it.
+func boundRaw(n Notice, drop bool) Notice {
+	fit := func(raw json.RawMessage) json.RawMessage {
+		if drop {
+			return nil
+		}
+		return rawJSON(raw)
+	}
+	switch n := n.(type) {
+	case OpDone:
+		n.Raw = fit(n.Raw)
+		return n
+	case TurnBegan:
+		n.Raw = fit(n.Raw)
+		return n
+	case Content:
+		n.Raw = fit(n.Raw)
+		return n
+	case RequestRaised:
+		n.Raw = fit(n.Raw)
+		return n
+	case RequestWithdrawn:
+		n.Raw = fit(n.Raw)
+		return n
+	case TurnEnded:
+		n.Raw = fit(n.Raw)
+		return n
+	case SessionChanged:
+		n.Raw = fit(n.Raw)
+		return n
+	}
+	return n
+}
+
+// rawJSON gives a frame as JSON that is at most about MaxRaw long: as it is, as
+// a string when it is not JSON, or cut and marked.
+func rawJSON(raw []byte) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case len(raw) > MaxRaw:
+		return marshal(map[string]any{"truncated": true, "bytes": len(raw), "head": cut(string(raw), MaxRaw)})
+	case !json.Valid(raw):
+		return marshal(string(raw))
+	}
+	return raw
+}
+
+// withLate adds to an event's data the turn that it came too late for.
+func withLate(data json.RawMessage, turn string) json.RawMessage {
+	id := marshal(turn)
+	if len(data) < 2 || data[0] != '{' {
+		return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s,"value":%s}`, id, data))
+	}
+	if string(data) == "{}" {
+		return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s}`, id))
+	}
+	return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s,%s`, id, data[1:]))
+}

@@ -1,0 +1,235 @@
+package core
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+)
+
+// housekeep puts to rest what dead servers left, from time to time, and drops
+// what is kept too long. It ends with the harness.
+func (h *Harness) housekeep() {
+	look := time.NewTicker(lookEvery)
+	sweep := time.NewTicker(sweepEvery)
+	defer look.Stop()
+	defer sweep.Stop()
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-look.C:
+			h.Recover(h.ctx)
+		case <-sweep.C:
+			h.sweep()
+		}
+	}
+}
+
+// Recover reconciles every live session whose server is gone: its requests
+// expire, its turns end as interrupted, and it becomes unavailable. The server
+// calls it at boot; the harness does so again by itself.
+func (h *Harness) Recover(ctx context.Context) {
+	live := true
+	before := ""
+	for {
+		recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Before: before, Limit: DefaultPage})
+		if err != nil {
+			if ctx.Err() == nil {
+				h.log.Warn("looking for sessions of dead servers", "err", err)
+			}
+			return
+		}
+		for _, rec := range recs {
+			if h.orphaned(rec) {
+				if err := h.reconcile(ctx, rec); err != nil && CodeOf(err) != CodeOtherInstance {
+					h.log.Warn("reconciling a session", "session", rec.Session.ID, "err", err)
+				}
+			}
+			before = Cursor(rec.Session.CreatedAt, rec.Session.ID)
+		}
+		if len(recs) < DefaultPage {
+			return
+		}
+	}
+}
+
+// reconcile ends what a dead server left of one session, in one commit by the
+// machine. Only the server that wins the row does it.
+func (h *Harness) reconcile(ctx context.Context, rec SessionRecord) error {
+	s := rec.Session
+	won, err := h.store.Claim(ctx, s.Owner, s.ID, rec.Instance, h.store.Instance())
+	if err != nil {
+		return storeError(err)
+	}
+	if !won {
+		return Errorf(CodeOtherInstance, "another server reconciles session %s", s.ID).Retry()
+	}
+	// Read again: the claim is ours, so nothing moves any more.
+	if rec, err = h.store.Session(ctx, s.Owner, s.ID); err != nil {
+		return storeError(err)
+	}
+	st, seq, err := h.reload(ctx, rec)
+	if err != nil {
+		return err
+	}
+	out := []Effect(nil)
+	st, out = step(st, inRecover{Reason: ReasonServerRestarted}, time.Now().UTC())
+	a := newActor(h, h.providers[s.Provider], st, seq)
+	a.stored = rec.Session
+	return a.store(a.build(out).Batch)
+}
+
+// reload reads a session with everything open on it.
+func (h *Harness) reload(ctx context.Context, rec SessionRecord) (State, uint64, error) {
+	s := rec.Session
+	seq, err := h.store.LastSeq(ctx, s.Owner, s.ID)
+	if err != nil {
+		return State{}, 0, storeError(err)
+	}
+	turns, err := h.store.Turns(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: MaxQueue + 2, Status: openTurns()})
+	if err != nil {
+		return State{}, 0, storeError(err)
+	}
+	requests, err := h.store.Requests(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: maxReplayPage,
+		Status: []string{string(RequestPending), string(RequestClaimed)}})
+	if err != nil {
+		return State{}, 0, storeError(err)
+	}
+	var last *Turn
+	if s.LastTurn != "" {
+		if t, err := h.store.Turn(ctx, s.Owner, s.LastTurn); err == nil {
+			last = &t.Turn
+		}
+	}
+	return restore(rec, Capabilities{}, turns, requests, last), seq, nil
+}
+
+func openTurns() []string {
+	return []string{string(TurnIsQueued), string(TurnIsStarting), string(TurnIsRunning), string(TurnIsAwaitingInput), string(TurnIsCancelling)}
+}
+
+// sweep drops idempotency keys and ended sessions that are kept too long.
+func (h *Harness) sweep() {
+	ctx, cancel := context.WithTimeout(h.ctx, sweepEvery)
+	defer cancel()
+	if err := h.store.SweepKeys(ctx, time.Now().Add(-keyLife)); err != nil {
+		h.log.Warn("sweeping idempotency keys", "err", err)
+	}
+	if ids, err := h.prune(ctx, AllOwners, time.Now().Add(-h.limits.Retention), false); err != nil {
+		h.log.Warn("sweeping ended sessions", "err", err)
+	} else if len(ids) > 0 {
+		h.log.Info("swept ended sessions", "count", len(ids))
+	}
+}
+
+// Prune deletes ended resources and their journals for good: one by id, or all
+// of the owner's that ended longer ago.
+//
+// Errors: CodeResourceActive for a live one, CodeNotFound, CodeInvalidArgument.
+func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string, error) {
+	if r.ID == "" {
+		if r.OlderThan < 0 {
+			return nil, Errorf(CodeInvalidArgument, "older_than_ms is negative")
+		}
+		return h.prune(ctx, c.Owner, time.Now().Add(-r.OlderThan), r.DryRun)
+	}
+	res, err := h.Get(ctx, c.Owner, r.ID)
+	if CodeOf(err) == CodeNotFound {
+		return nil, nil // it is gone, which is what was asked
+	}
+	if err != nil {
+		return nil, err
+	}
+	if res.Kind != KindSession {
+		return nil, Errorf(CodeInvalidArgument, "%s is a %s; only whole sessions and processes are pruned", r.ID, res.Kind)
+	}
+	if st := res.Session.Session.Status; st.Live() {
+		return nil, Errorf(CodeResourceActive, "session %s is %s", r.ID, st).WithHint("close {id: %q} ends it first.", r.ID)
+	}
+	if !r.DryRun {
+		if err := h.store.Delete(ctx, c.Owner, r.ID); err != nil {
+			return nil, storeError(err)
+		}
+	}
+	return []string{r.ID}, nil
+}
+
+func (h *Harness) prune(ctx context.Context, owner string, before time.Time, dry bool) ([]string, error) {
+	live := false
+	var ids []string
+	for cursor := ""; ; {
+		recs, err := h.store.Sessions(ctx, ListQuery{Owner: owner, Live: &live, EndedBefore: before, Before: cursor, Limit: DefaultPage})
+		if err != nil {
+			return ids, storeError(err)
+		}
+		for _, rec := range recs {
+			s := rec.Session
+			cursor = Cursor(s.CreatedAt, s.ID)
+			if h.liveActor(s.Owner, s.ID) != nil {
+				continue
+			}
+			if !dry {
+				if err := h.store.Delete(ctx, s.Owner, s.ID); err != nil {
+					return ids, storeError(err)
+				}
+			}
+			ids = append(ids, s.ID)
+		}
+		if len(recs) < DefaultPage {
+			return ids, nil
+		}
+	}
+}
+
+// probes remembers what providers' probes found, for a while.
+type probes struct {
+	mu sync.Mutex
+	at map[string]time.Time
+	is map[string]Status
+}
+
+// Providers gives the named provider, or all for "", with what a probe found.
+// Probes run side by side and are remembered for a while; refresh asks anew.
+//
+// Errors: CodeProviderUnknown.
+func (h *Harness) Providers(ctx context.Context, name string, refresh bool) ([]ProviderInfo, error) {
+	names := h.names
+	if name != "" {
+		if h.providers[name] == nil {
+			return nil, Errorf(CodeProviderUnknown, "there is no provider %q", name).
+				WithHint("Providers: %s.", strings.Join(h.names, ", ")).WithDetail("providers", h.names)
+		}
+		names = []string{name}
+	}
+	out := make([]ProviderInfo, len(names))
+	var wg sync.WaitGroup
+	for i, n := range names {
+		wg.Go(func() {
+			p := h.providers[n]
+			out[i] = ProviderInfo{Spec: p.Spec(), Status: h.probe(ctx, n, p, refresh)}
+		})
+	}
+	wg.Wait()
+	return out, ctx.Err()
+}
+
+func (h *Harness) probe(ctx context.Context, name string, p Provider, refresh bool) Status {
+	h.probes.mu.Lock()
+	st, ok := h.probes.is[name]
+	ok = ok && !refresh && time.Since(h.probes.at[name]) < probeMemory
+	h.probes.mu.Unlock()
+	if ok {
+		return st
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	st = p.Status(ctx)
+	h.probes.mu.Lock()
+	defer h.probes.mu.Unlock()
+	if h.probes.is == nil {
+		h.probes.is, h.probes.at = map[string]Status{}, map[string]time.Time{}
+	}
+	h.probes.is[name], h.probes.at[name] = st, time.Now()
+	return st
+}

@@ -1,0 +1,223 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// ring keeps a live resource's most recent committed events, bounded by bytes,
+// so that whoever follows it seldom asks the store. It has one writer and any
+// number of readers.
+type ring struct {
+	mu     sync.RWMutex
+	events []Event
+	bytes  int
+	// whole says that no event behind from has been dropped or skipped.
+	from uint64 // events with a higher seq are all here
+}
+
+func ringSize(e Event) int { return len(e.Data) + len(e.Raw) + 200 }
+
+func (r *ring) add(events []Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range events {
+		r.events = append(r.events, e)
+		r.bytes += ringSize(e)
+	}
+	drop := 0
+	for r.bytes > ringBytes && drop < len(r.events)-1 {
+		r.bytes -= ringSize(r.events[drop])
+		r.from = r.events[drop].Seq
+		drop++
+	}
+	if drop > 0 {
+		r.events = slices.Clone(r.events[drop:])
+	}
+}
+
+// read gives a page if the ring has all of it.
+func (r *ring) read(q EventQuery) ([]Event, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if q.Tail || q.After < r.from {
+		return nil, false
+	}
+	return pick(r.events, q), true
+}
+
+// since gives the events behind after that the ring still has, and the seq
+// behind which none is missing.
+func (r *ring) since(q EventQuery) (events []Event, from uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return pick(r.events, q), r.from
+}
+
+// pick applies a query to events in order.
+func pick(events []Event, q EventQuery) []Event {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = DefaultPage
+	}
+	i, _ := slices.BinarySearchFunc(events, q.After+1, func(e Event, seq uint64) int {
+		switch {
+		case e.Seq < seq:
+			return -1
+		case e.Seq > seq:
+			return 1
+		}
+		return 0
+	})
+	var out []Event
+	bytes := 0
+	for _, e := range events[i:] {
+		if q.Until != 0 && e.Seq > q.Until || q.TurnID != "" && e.TurnID != q.TurnID ||
+			len(q.Types) > 0 && !slices.Contains(q.Types, e.Type) {
+			continue
+		}
+		if !q.Raw {
+			e.Raw = nil
+		}
+		bytes += len(e.Data) + len(e.Raw)
+		if q.MaxBytes > 0 && len(out) > 0 && bytes > q.MaxBytes {
+			break
+		}
+		out = append(out, e)
+		if len(out) == limit {
+			break
+		}
+	}
+	return out
+}
+
+// wakes tells watchers that a resource has changed. Wakes merge; a watcher
+// reads the journal again from its cursor and so misses nothing.
+type wakes struct {
+	mu       sync.Mutex
+	watchers map[chan<- struct{}]struct{}
+}
+
+// watch registers a channel, which needs room for one wake, and gives the way
+// to take it off.
+func (w *wakes) watch(ch chan<- struct{}) (stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watchers == nil {
+		w.watchers = map[chan<- struct{}]struct{}{}
+	}
+	w.watchers[ch] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.watchers, ch)
+	}
+}
+
+func (w *wakes) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ch := range w.watchers {
+		select {
+		case ch <- struct{}{}:
+		default: // a wake is already there
+		}
+	}
+}
+
+// Replay reads a page of a journal: of a session, a process or one turn.
+func (h *Harness) Replay(ctx context.Context, owner string, r ReplayRequest) (ReplayPage, error) {
+	res, err := h.Get(ctx, owner, r.ID)
+	if err != nil {
+		return ReplayPage{}, err
+	}
+	page := ReplayPage{Resource: res.ID}
+	q := EventQuery{Owner: owner, After: r.After, Limit: r.Limit, MaxBytes: r.MaxBytes, Types: r.Types, Raw: r.Raw}
+	switch res.Kind {
+	case KindTurn:
+		page.Resource, page.TurnID = res.Turn.SessionID, res.ID
+	case KindRequest:
+		return page, Errorf(CodeInvalidArgument, "%s is a request and has no journal of its own", r.ID).
+			WithHint("replay {id: %q} shows the turn that asked.", res.Request.TurnID)
+	}
+	q.Resource, q.TurnID = page.Resource, page.TurnID
+	if q.Limit <= 0 {
+		q.Limit = DefaultPage
+	}
+	q.Limit = min(q.Limit, maxReplayPage)
+	if r.Tail > 0 {
+		q.Tail, q.Limit = true, min(r.Tail, maxReplayPage)
+	}
+	want := q.Limit
+	if !q.Tail {
+		q.Limit++
+	}
+	events, err := h.events(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	if !q.Tail && len(events) > want {
+		events, page.More = events[:want], true
+	}
+	page.Events, page.Cursor = events, r.After
+	if n := len(events); n > 0 {
+		page.Cursor = events[n-1].Seq
+	}
+	if !page.More && r.MaxBytes > 0 && len(events) > 0 {
+		page.More = h.hasMore(ctx, q, page.Cursor)
+	}
+	return page, nil
+}
+
+// hasMore says whether a page that its byte bound may have ended goes on.
+func (h *Harness) hasMore(ctx context.Context, q EventQuery, after uint64) bool {
+	q.After, q.Limit, q.Tail, q.Raw = after, 1, false, false
+	more, err := h.events(ctx, q)
+	return err == nil && len(more) > 0
+}
+
+// events reads a resource's events: from the ring when it has them all, else
+// from the store, and from both while the store is failing.
+func (h *Harness) events(ctx context.Context, q EventQuery) ([]Event, error) {
+	a := h.liveActor(q.Owner, q.Resource)
+	if a == nil {
+		return h.store.Events(ctx, q)
+	}
+	if !a.degraded.Load() {
+		if events, ok := a.ring.read(q); ok {
+			return events, nil
+		}
+		return h.store.Events(ctx, q)
+	}
+	return h.degradedEvents(ctx, a, q)
+}
+
+// degradedEvents joins what the store has with what only lives in memory. What
+// neither has any more shows as one replay_gap.
+func (h *Harness) degradedEvents(ctx context.Context, a *actor, q EventQuery) ([]Event, error) {
+	all := q
+	all.Limit, all.Tail, all.MaxBytes = maxReplayPage+1, false, 0
+	live, from := a.ring.since(all)
+	var out []Event
+	if stored, err := h.store.Events(ctx, all); err == nil {
+		for _, e := range stored {
+			if len(live) == 0 || e.Seq < live[0].Seq {
+				out = append(out, e)
+			}
+		}
+	}
+	last := q.After
+	if n := len(out); n > 0 {
+		last = out[n-1].Seq
+	}
+	if len(live) > 0 && last < from {
+		out = append(out, Event{SchemaVersion: SchemaVersion, Resource: q.Resource, Seq: live[0].Seq - 1, Type: ReplayGap,
+			At: live[0].At, Data: marshal(map[string]uint64{"available_from": live[0].Seq})})
+	}
+	out = append(out, live...)
+	if q.Tail && len(out) > q.Limit {
+		out = out[len(out)-q.Limit:]
+	}
+	return pick(out, EventQuery{Limit: q.Limit, MaxBytes: q.MaxBytes, Raw: q.Raw}), nil
+}

@@ -1,0 +1,392 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Get gives what an id stands for, as it is now: a session, turn, request or
+// process of the owner. Whatever a dead server left live is put to rest first.
+//
+// Errors: CodeNotFound, also for ids of other owners; CodeStoreFailed.
+func (h *Harness) Get(ctx context.Context, owner, id string) (Resource, error) {
+	switch {
+	case strings.HasPrefix(id, PrefixTurn):
+		return h.getTurn(ctx, owner, id)
+	case strings.HasPrefix(id, PrefixRequest):
+		return h.getRequest(ctx, owner, id)
+	case strings.HasPrefix(id, PrefixProcess):
+		return h.getProcess(ctx, owner, id)
+	}
+	res, err := h.getSession(ctx, owner, id)
+	if CodeOf(err) == CodeNotFound && !strings.HasPrefix(id, PrefixSession) {
+		if t, terr := h.getTurn(ctx, owner, id); terr == nil {
+			return t, nil
+		}
+	}
+	return res, err
+}
+
+func notFound(what, id string) *Error {
+	kind := what + "s"
+	if what == "process" {
+		kind = "processes"
+	}
+	return Errorf(CodeNotFound, "there is no %s %q", what, id).WithHint("list {kind: %q} shows those there are.", kind)
+}
+
+func (h *Harness) getSession(ctx context.Context, owner, id string) (Resource, error) {
+	v, err := h.sessionView(ctx, owner, id)
+	if err != nil {
+		return Resource{}, err
+	}
+	return Resource{Kind: KindSession, ID: id, Session: &v}, nil
+}
+
+// sessionView gives a session, hosted here or stored.
+func (h *Harness) sessionView(ctx context.Context, owner, id string) (SessionView, error) {
+	if a := h.liveActor(owner, id); a != nil {
+		return a.seen(), nil
+	}
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	rec, err := h.store.Session(ctx, owner, id)
+	if err != nil {
+		if CodeOf(err) == CodeNotFound {
+			return SessionView{}, notFound("session", id)
+		}
+		return SessionView{}, storeError(err)
+	}
+	if h.orphaned(rec) {
+		if err := h.reconcile(ctx, rec); err == nil {
+			if again, err := h.store.Session(ctx, owner, id); err == nil {
+				rec = again
+			}
+		}
+	}
+	return h.storedView(ctx, rec)
+}
+
+// orphaned says that the server of a live session is gone.
+func (h *Harness) orphaned(rec SessionRecord) bool {
+	return rec.Session.Status.Live() && rec.Instance != h.store.Instance() && !h.store.Alive(rec.Instance)
+}
+
+// storedView builds the view of a session that this instance does not host.
+func (h *Harness) storedView(ctx context.Context, rec SessionRecord) (SessionView, error) {
+	s := rec.Session
+	v := SessionView{Session: s, Instance: rec.Instance}
+	if p, ok := h.providers[s.Provider]; ok {
+		if t, ok := p.Spec().Transport(s.Transport); ok {
+			v.Capabilities = t.Capabilities
+		}
+	}
+	if last, err := h.store.LastSeq(ctx, s.Owner, s.ID); err == nil {
+		v.Session.LastSeq = max(last, s.LastSeq)
+	}
+	turn := func(id string) (*Turn, error) {
+		if id == "" {
+			return nil, nil
+		}
+		t, err := h.store.Turn(ctx, s.Owner, id)
+		return &t.Turn, err
+	}
+	var err error
+	if v.Current, err = turn(s.CurrentTurn); err != nil {
+		return v, storeError(err)
+	}
+	if v.Last, err = turn(s.LastTurn); err != nil {
+		return v, storeError(err)
+	}
+	for i, id := range s.Queue {
+		t, err := turn(id)
+		if err != nil {
+			return v, storeError(err)
+		}
+		t.QueuePosition = i + 1
+		v.Queued = append(v.Queued, *t)
+	}
+	if s.Status.Live() {
+		open, err := h.store.Requests(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID,
+			Status: []string{string(RequestPending), string(RequestClaimed)}, Limit: DefaultPage})
+		if err != nil {
+			return v, storeError(err)
+		}
+		slices.Reverse(open) // oldest first
+		v.Requests = open
+	}
+	return v, nil
+}
+
+// turnIn finds a turn in a session as it is now.
+func turnIn(v SessionView, id string) *Turn {
+	if v.Current != nil && v.Current.ID == id {
+		return v.Current
+	}
+	if v.Last != nil && v.Last.ID == id {
+		return v.Last
+	}
+	for i := range v.Queued {
+		if v.Queued[i].ID == id {
+			return &v.Queued[i]
+		}
+	}
+	return nil
+}
+
+func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, error) {
+	for _, a := range h.actorsOf(owner) {
+		v := a.seen()
+		if t := turnIn(v, id); t != nil {
+			return Resource{Kind: KindTurn, ID: id, Turn: t, Session: &v}, nil
+		}
+	}
+	sctx, cancel := h.short(ctx)
+	defer cancel()
+	rec, err := h.store.Turn(sctx, owner, id)
+	if err != nil {
+		if CodeOf(err) == CodeNotFound {
+			return Resource{}, notFound("turn", id)
+		}
+		return Resource{}, storeError(err)
+	}
+	v, err := h.sessionView(ctx, owner, rec.Turn.SessionID)
+	if err != nil {
+		return Resource{}, err
+	}
+	t := rec.Turn
+	if now := turnIn(v, id); now != nil {
+		t = *now
+	} else if !t.Status.Ended() { // it moved on between the two reads
+		if rec, err = h.store.Turn(sctx, owner, id); err != nil {
+			return Resource{}, storeError(err)
+		}
+		t = rec.Turn
+	}
+	return Resource{Kind: KindTurn, ID: id, Turn: &t, Session: &v}, nil
+}
+
+func (h *Harness) getRequest(ctx context.Context, owner, id string) (Resource, error) {
+	for _, a := range h.actorsOf(owner) {
+		v := a.seen()
+		if i := slices.IndexFunc(v.Requests, func(r Request) bool { return r.ID == id }); i >= 0 {
+			return Resource{Kind: KindRequest, ID: id, Request: &v.Requests[i], Session: &v}, nil
+		}
+	}
+	sctx, cancel := h.short(ctx)
+	defer cancel()
+	r, err := h.store.Request(sctx, owner, id)
+	if err != nil {
+		if CodeOf(err) == CodeNotFound {
+			return Resource{}, notFound("request", id)
+		}
+		return Resource{}, storeError(err)
+	}
+	v, err := h.sessionView(ctx, owner, r.SessionID)
+	if err != nil {
+		return Resource{}, err
+	}
+	if !r.Status.Ended() {
+		if again, err := h.store.Request(sctx, owner, id); err == nil {
+			r = again
+		}
+	}
+	return Resource{Kind: KindRequest, ID: id, Request: &r, Session: &v}, nil
+}
+
+func (h *Harness) getProcess(ctx context.Context, owner, id string) (Resource, error) {
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	rec, err := h.store.Process(ctx, owner, id)
+	if err != nil {
+		if CodeOf(err) == CodeNotFound {
+			return Resource{}, notFound("process", id)
+		}
+		return Resource{}, storeError(err)
+	}
+	return Resource{Kind: KindProcess, ID: id, Process: &rec.Process}, nil
+}
+
+// sessionOf gives the id of the session that an id stands for where a session
+// is wanted: its own, or that of a turn.
+func (h *Harness) sessionOf(ctx context.Context, owner, id string) (string, error) {
+	if h.liveActor(owner, id) != nil {
+		return id, nil
+	}
+	res, err := h.Get(ctx, owner, id)
+	if err != nil {
+		if CodeOf(err) == CodeNotFound {
+			err = notFound("session", id)
+		}
+		return "", err
+	}
+	switch res.Kind {
+	case KindSession:
+		return id, nil
+	case KindTurn:
+		return res.Turn.SessionID, nil
+	}
+	return "", Errorf(CodeInvalidArgument, "%s is a %s, not a session", id, res.Kind).
+		WithHint("Use the session_id, or the turn_id of one of its turns.")
+}
+
+// TurnText gives a part of a turn's answer: at most max bytes from offset, cut
+// on character borders, and the whole length in bytes.
+func (h *Harness) TurnText(ctx context.Context, t Turn, offset, max int) (text string, total int, err error) {
+	text = t.Text
+	if t.TextSeq > 0 {
+		if text, err = h.messageText(ctx, t); err != nil {
+			return "", 0, err
+		}
+	}
+	total = len(text)
+	offset = min(offset, total)
+	for offset > 0 && offset < total && text[offset]&0xC0 == 0x80 {
+		offset--
+	}
+	return cut(text[offset:], max), total, nil
+}
+
+// List gives a page of resources, newest first.
+//
+// Errors: CodeInvalidArgument for an unknown kind or page, CodeStoreFailed.
+func (h *Harness) List(ctx context.Context, owner string, r ListRequest) (ListResult, error) {
+	limit := r.Limit
+	if limit <= 0 {
+		limit = 50
+	}
+	limit = min(limit, maxListPage)
+	q := ListQuery{Owner: owner, SessionID: r.SessionID, Provider: r.Provider, Status: r.Status, Live: r.Live, Before: r.Page, Limit: limit + 1}
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	var out ListResult
+	var err error
+	var cursors []string
+	switch r.Kind {
+	case KindSession:
+		out.Items, cursors, err = h.listSessions(ctx, q)
+	case KindTurn:
+		out.Items, cursors, err = h.listTurns(ctx, q)
+	case KindRequest:
+		out.Items, cursors, err = h.listRequests(ctx, q)
+	case KindProcess:
+		out.Items, cursors, err = h.listProcesses(ctx, q)
+	default:
+		return out, Errorf(CodeInvalidArgument, "there is no kind %q", r.Kind).WithHint("Kinds: sessions, turns, requests, processes.")
+	}
+	if err != nil {
+		return out, storeError(err)
+	}
+	if len(out.Items) > limit {
+		out.Items, out.NextPage = out.Items[:limit], cursors[limit-1]
+	}
+	return out, nil
+}
+
+func (h *Harness) listSessions(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
+	recs, err := h.store.Sessions(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	var items []Resource
+	var cursors []string
+	have := map[string]bool{}
+	for _, rec := range recs {
+		v := SessionView{Session: rec.Session, Instance: rec.Instance}
+		if a := h.liveActor(rec.Session.Owner, rec.Session.ID); a != nil {
+			v = a.seen()
+		} else if h.orphaned(rec) && h.reconcile(ctx, rec) == nil {
+			if again, err := h.store.Session(ctx, rec.Session.Owner, rec.Session.ID); err == nil {
+				v.Session = again.Session
+			}
+		}
+		have[rec.Session.ID] = true
+		items = append(items, Resource{Kind: KindSession, ID: rec.Session.ID, Session: &v})
+		cursors = append(cursors, Cursor(rec.Session.CreatedAt, rec.Session.ID))
+	}
+	if q.Before != "" {
+		return items, cursors, nil
+	}
+	extra := h.unstored(q, have)
+	pad := make([]string, len(extra))
+	return append(extra, items...), append(pad, cursors...), nil
+}
+
+// unstored gives the hosted sessions that the store does not know yet: those
+// that open, and those that the store failed to take.
+func (h *Harness) unstored(q ListQuery, have map[string]bool) []Resource {
+	var out []Resource
+	for _, a := range h.actorsOf(q.Owner) {
+		v := a.seen()
+		s := v.Session
+		if have[s.ID] || !(s.Status == StatusOpening && s.Epoch <= 1 || a.degraded.Load()) ||
+			q.Provider != "" && q.Provider != s.Provider ||
+			len(q.Status) > 0 && !slices.Contains(q.Status, string(s.Status)) ||
+			q.Live != nil && *q.Live != s.Status.Live() {
+			continue
+		}
+		out = append(out, Resource{Kind: KindSession, ID: s.ID, Session: &v})
+	}
+	slices.SortFunc(out, func(x, y Resource) int {
+		return cmp.Or(y.Session.Session.CreatedAt.Compare(x.Session.Session.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return out
+}
+
+func (h *Harness) listTurns(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
+	recs, err := h.store.Turns(ctx, q)
+	var items []Resource
+	var cursors []string
+	for _, rec := range recs {
+		t := rec.Turn
+		if a := h.liveActor(t.Owner, t.SessionID); a != nil && !t.Status.Ended() {
+			if now := turnIn(a.seen(), t.ID); now != nil {
+				t = *now
+			}
+		}
+		items = append(items, Resource{Kind: KindTurn, ID: t.ID, Turn: &t})
+		cursors = append(cursors, Cursor(rec.Turn.AcceptedAt, t.ID))
+	}
+	return items, cursors, err
+}
+
+func (h *Harness) listRequests(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
+	recs, err := h.store.Requests(ctx, q)
+	var items []Resource
+	var cursors []string
+	for _, r := range recs {
+		items = append(items, Resource{Kind: KindRequest, ID: r.ID, Request: &r})
+		cursors = append(cursors, Cursor(r.CreatedAt, r.ID))
+	}
+	return items, cursors, err
+}
+
+func (h *Harness) listProcesses(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
+	recs, err := h.store.Processes(ctx, q)
+	var items []Resource
+	var cursors []string
+	for _, r := range recs {
+		items = append(items, Resource{Kind: KindProcess, ID: r.Process.ID, Process: &r.Process})
+		cursors = append(cursors, Cursor(r.Process.CreatedAt, r.Process.ID))
+	}
+	return items, cursors, err
+}
+
+// messageText reads a long answer from the message event that holds it.
+func (h *Harness) messageText(ctx context.Context, t Turn) (string, error) {
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	events, err := h.events(ctx, EventQuery{Owner: t.Owner, Resource: t.SessionID, After: t.TextSeq - 1, Until: t.TextSeq, Limit: 1})
+	if err != nil {
+		return "", storeError(err)
+	}
+	var m Message
+	if len(events) == 0 || json.Unmarshal(events[0].Data, &m) != nil {
+		return "", Errorf(CodeReplayUnavailable, "the text of turn %s is gone from the journal", t.ID).
+			WithHint("Old journals are swept; keep what you need.")
+	}
+	return m.Text, nil
+}

@@ -1,0 +1,181 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// callKey names a running call by its idempotency key.
+type callKey struct{ owner, tool, key string }
+
+// joined is a call that runs now; others with the same key wait for it.
+type joined struct {
+	hash string
+	done chan struct{}
+	val  any
+	err  error
+}
+
+// once makes a call idempotent. A key that is stored is answered for the same
+// resource as it is now; one whose call still runs joins it; another call's
+// arguments under the same key are a conflict. The key is stored by the commit
+// that makes the effect, so a call that started nothing leaves it free.
+func once[T any](ctx context.Context, h *Harness, c Caller, o Once,
+	now func(context.Context, KeyRecord) (T, error), run func(context.Context, *KeyRecord) (T, error)) (T, error) {
+	var zero T
+	if o.Key == "" {
+		return run(ctx, nil)
+	}
+	if len(o.Key) > maxKey {
+		return zero, Errorf(CodeInvalidArgument, "idempotency_key is longer than %d characters", maxKey)
+	}
+	rec := KeyRecord{Owner: c.Owner, Tool: o.Tool, Key: o.Key, ArgsHash: h.hash([]byte(o.Tool), o.Args), At: time.Now().UTC()}
+	k := callKey{c.Owner, o.Tool, o.Key}
+	h.mu.Lock()
+	if j := h.calls[k]; j != nil {
+		h.mu.Unlock()
+		return join2[T](ctx, h, j, rec, now)
+	}
+	j := &joined{hash: rec.ArgsHash, done: make(chan struct{})}
+	h.calls[k] = j
+	h.mu.Unlock()
+	// The first call outlives its caller: whoever repeats it joins it.
+	h.wg.Go(func() {
+		v, err := first(context.WithoutCancel(ctx), h, rec, now, run)
+		j.val, j.err = v, err
+		h.mu.Lock()
+		delete(h.calls, k)
+		h.mu.Unlock()
+		close(j.done)
+	})
+	return result[T](ctx, j)
+}
+
+func result[T any](ctx context.Context, j *joined) (T, error) {
+	var zero T
+	select {
+	case <-j.done:
+		if j.err != nil {
+			return zero, j.err
+		}
+		return j.val.(T), nil
+	case <-ctx.Done():
+		return zero, ctx.Err()
+	}
+}
+
+// join2 waits for the running call and answers for its resource as it is then.
+func join2[T any](ctx context.Context, h *Harness, j *joined, rec KeyRecord, now func(context.Context, KeyRecord) (T, error)) (T, error) {
+	if j.hash != rec.ArgsHash {
+		var zero T
+		return zero, keyConflict(rec.Key)
+	}
+	v, err := result[T](ctx, j)
+	if err != nil {
+		return v, err
+	}
+	if stored, kerr := h.storedKey(ctx, rec); kerr == nil && stored.Resource != "" {
+		return now(ctx, stored)
+	}
+	return v, nil
+}
+
+func first[T any](ctx context.Context, h *Harness, rec KeyRecord,
+	now func(context.Context, KeyRecord) (T, error), run func(context.Context, *KeyRecord) (T, error)) (T, error) {
+	var zero T
+	stored, err := h.storedKey(ctx, rec)
+	switch {
+	case CodeOf(err) == CodeNotFound:
+		return run(ctx, &rec)
+	case err != nil:
+		return zero, storeError(err)
+	case stored.ArgsHash != rec.ArgsHash:
+		return zero, keyConflict(rec.Key)
+	case stored.Resource == "":
+		return zero, Errorf(CodeResponseUncertain, "an earlier call with this idempotency_key was cut off, and it is unknown whether it took effect").
+			WithHint("replay the session to see; then use a new key.")
+	}
+	return now(ctx, stored)
+}
+
+// storedKey looks a key up; one older than keyLife counts as free.
+func (h *Harness) storedKey(ctx context.Context, rec KeyRecord) (KeyRecord, error) {
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	stored, err := h.store.Key(ctx, rec.Owner, rec.Tool, rec.Key)
+	if err != nil || time.Since(stored.At) < keyLife {
+		return stored, err
+	}
+	if err := h.store.DeleteKey(ctx, rec.Owner, rec.Tool, rec.Key); err != nil {
+		return stored, err
+	}
+	return stored, Errorf(CodeNotFound, "the key has expired")
+}
+
+func keyConflict(key string) *Error {
+	return Errorf(CodeIdempotency, "idempotency_key %q was used with other arguments", key).
+		WithHint("Use a new key for a new call; a repeated call must be the same to the letter, waits aside.")
+}
+
+// claimKey stores a key before an effect that cannot be taken back or joined
+// to a commit.
+func (h *Harness) claimKey(ctx context.Context, k *KeyRecord) error {
+	if k == nil {
+		return nil
+	}
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	var conflict *ConflictError
+	err := h.store.PutKey(ctx, *k)
+	if errors.As(err, &conflict) {
+		return keyConflict(k.Key)
+	}
+	return storeError(err)
+}
+
+// freeKey frees a claimed key whose call was refused for certain.
+func (h *Harness) freeKey(k *KeyRecord, err error) {
+	if k == nil || err == nil || IsContext(err) || CodeOf(err) == CodeResponseUncertain {
+		return
+	}
+	ctx, cancel := h.short(h.ctx)
+	defer cancel()
+	if err := h.store.DeleteKey(ctx, k.Owner, k.Tool, k.Key); err != nil {
+		h.log.Warn("freeing an idempotency key", "err", err)
+	}
+}
+
+// What a stored key answers for, as it is now.
+
+func (h *Harness) keyedSession(ctx context.Context, k KeyRecord) (SessionView, error) {
+	return h.sessionView(ctx, k.Owner, k.Resource)
+}
+
+func (h *Harness) keyedTurn(ctx context.Context, k KeyRecord) (Turn, error) {
+	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
+	if err != nil {
+		return Turn{}, err
+	}
+	return *res.Turn, nil
+}
+
+func (h *Harness) keyedRequest(ctx context.Context, k KeyRecord) (Request, error) {
+	res, err := h.getRequest(ctx, k.Owner, k.Request)
+	if err != nil {
+		return Request{}, err
+	}
+	return *res.Request, nil
+}
+
+func (h *Harness) keyedInterrupt(ctx context.Context, k KeyRecord) (InterruptResult, error) {
+	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
+	if err != nil {
+		return InterruptResult{}, err
+	}
+	return InterruptResult{Turn: *res.Turn, QueuedTurns: len(res.Session.Session.Queue)}, nil
+}
+
+func (h *Harness) keyedResource(ctx context.Context, k KeyRecord) (Resource, error) {
+	return h.Get(ctx, k.Owner, k.Resource)
+}

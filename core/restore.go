@@ -1,0 +1,85 @@
+package core
+
+import "time"
+
+// restore builds the machine's state from what a store holds of a session: an
+// ended or unavailable one as it is, a live one as its dead server left it, to
+// be given an inRecover.
+func restore(rec SessionRecord, caps Capabilities, turns []TurnRecord, requests []Request, last *Turn) State {
+	s := rec.Session
+	st := NewState(rec.Launch, caps, s.Durability, s.UpdatedAt)
+	st.Base.CreatedAt = s.CreatedAt
+	st.Epoch, st.TurnsBegun, st.ProviderSessionID = s.Epoch, s.TurnsBegun, s.ProviderSessionID
+	st.Model, st.ReasoningEffort, st.ApprovalMode, st.SandboxMode = s.Model, s.ReasoningEffort, s.ApprovalMode, s.SandboxMode
+	st.Usage, st.CostUSD, st.Warnings, st.Reason, st.Err = s.Usage, s.CostUSD, s.Warnings, s.Reason, s.Error
+	st.Last, st.Link = last, LinkDown
+	switch s.Status {
+	case StatusClosed:
+		st.End = EndClosed
+	case StatusFailed:
+		st.End = EndFailed
+	case StatusKilled:
+		st.End = EndKilled
+	case StatusUnavailable:
+		st.Link = LinkLost
+	default:
+		st.Link = LinkUp
+		restoreWork(&st, s, turns, requests)
+	}
+	return st
+}
+
+// restoreWork puts back the turns and requests that a dead server left open.
+func restoreWork(st *State, s Session, turns []TurnRecord, requests []Request) {
+	byID := map[string]TurnRecord{}
+	for _, t := range turns {
+		byID[t.Turn.ID] = t
+		if t.Turn.Status.Ended() || t.Turn.Status == TurnIsQueued {
+			continue
+		}
+		a := &ActiveTurn{Rec: t.Turn, Name: t.Turn.ID, Phase: PhaseRunning, Accepted: true}
+		if t.Turn.StartedAt.IsZero() {
+			a.Phase, a.Accepted = PhaseStarting, false
+		}
+		for _, r := range requests {
+			if r.TurnID == t.Turn.ID && !r.Status.Ended() {
+				q := OpenRequest{Rec: r}
+				if r.Status == RequestClaimed {
+					q.Claim = &Claim{}
+				}
+				a.Requests = append(a.Requests, q)
+			}
+		}
+		if t.Turn.Origin == OriginProvider {
+			st.Theirs = a
+		} else {
+			st.Turn = a
+		}
+	}
+	for _, id := range s.Queue {
+		if t, ok := byID[id]; ok && t.Turn.Status == TurnIsQueued {
+			q := QueuedTurn{Rec: t.Turn}
+			if t.Input != nil {
+				q.Input = *t.Input
+			}
+			st.Queue = append(st.Queue, q)
+		}
+	}
+}
+
+// fill completes timeouts with their defaults. A negative one is none.
+func (t Timeouts) fill() Timeouts {
+	set := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	set(&t.Startup, DefaultTimeouts.Startup)
+	set(&t.TurnStart, DefaultTimeouts.TurnStart)
+	set(&t.ProviderCommand, DefaultTimeouts.ProviderCommand)
+	set(&t.Interrupt, DefaultTimeouts.Interrupt)
+	set(&t.ProviderStop, DefaultTimeouts.ProviderStop)
+	set(&t.SessionIdle, DefaultTimeouts.SessionIdle)
+	set(&t.Request, DefaultTimeouts.Request)
+	return t
+}
