@@ -127,20 +127,13 @@ func (o *requestObject) state() string {
 		}
 		s += " by the " + r.By
 		if r.Scope != "" {
-			s += ", for the " + scopeWord(r.Scope)
+			s += ", scope " + string(r.Scope)
 		}
 		if r.Reason != "" {
 			s += " (" + oneLine(r.Reason, maxWarning) + ")"
 		}
 	}
 	return fmt.Sprintf("%s; turn %s, session %s.", s, o.TurnID, o.SessionID)
-}
-
-func scopeWord(s core.Scope) string {
-	if s == core.ScopeOnce {
-		return "one time"
-	}
-	return string(s)
 }
 
 // ask is the request in prose: what is asked, what decides, what can be said.
@@ -231,7 +224,7 @@ func (n *nexts) suggestAnswers(q *requestObject) {
 		case core.ActionAnswer:
 			q.suggestAnswer(respond)
 		case core.ActionApprove:
-			respond("lets it, once you have read it", args{"action": a})
+			respond("allows it; read it first", args{"action": a})
 		case core.ActionDeny:
 			respond("refuses this step, the turn goes on", args{"action": a})
 		case core.ActionCancel:

@@ -128,10 +128,10 @@ func (o *sessionObject) prose() prose {
 		facts = append(facts, "warning: "+w)
 	}
 	if missing := lacks(o.Capabilities); missing != "" {
-		facts = append(facts, "it cannot: "+missing)
+		facts = append(facts, "not supported: "+missing)
 	}
 	if len(facts) > 0 {
-		p.lines = append(p.lines, clip(strings.Join(facts, ". "), maxErrorText))
+		p.lines = append(p.lines, clip(strings.Join(facts, "; "), maxErrorText))
 	}
 	var content []string
 	for _, q := range o.PendingRequests {

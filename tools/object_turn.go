@@ -278,10 +278,8 @@ func (o *turnObject) state() string {
 	switch {
 	case o.QueuePosition > 0:
 		fmt.Fprintf(&b, ", number %d in the queue", o.QueuePosition)
-	case o.Status.Ended():
-		fmt.Fprintf(&b, " after %s", sayDuration(o.ElapsedMS))
 	default:
-		fmt.Fprintf(&b, " for %s", sayDuration(o.ElapsedMS))
+		b.WriteString(sayElapsed(o.ElapsedMS, o.Status.Ended()))
 	}
 	if o.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", o.Reason)
@@ -337,7 +335,7 @@ func (o *turnObject) outcome() string {
 	for _, w := range o.Warnings {
 		facts = append(facts, "warning: "+w)
 	}
-	return clip(strings.Join(facts, ". "), maxErrorText)
+	return clip(strings.Join(facts, "; "), maxErrorText)
 }
 
 // content is what the reply is for: the questions, or the answer.

@@ -25,13 +25,14 @@ type pager struct {
 
 	events []*eventObject
 	joiner *joiner
+	steps  *summarizer
 	out    *replayObject
 }
 
 // page reads a page of a journal in the view that was asked for.
 func (c *call) page(ctx context.Context, in replayArgs) (*replayObject, error) {
 	p := &pager{c: c, in: in, limit: in.limit(), room: c.budget - pageRoomFor, text: c.budget - pageRoomFor - linkRoom,
-		joiner: newJoiner(), out: &replayObject{View: in.view(), budget: c.budget}}
+		joiner: newJoiner(), steps: newSummarizer(), out: &replayObject{View: in.view(), budget: c.budget}}
 	if in.Tail != nil {
 		return p.tail(ctx)
 	}
@@ -81,6 +82,7 @@ func (p *pager) begin(page core.ReplayPage) {
 // follows what was taken.
 func (p *pager) fill(events []core.Event) bool {
 	p.joiner.look(events)
+	p.steps.look(events)
 	for _, e := range events {
 		if !p.add(e) {
 			return true
@@ -96,12 +98,10 @@ func (p *pager) fill(events []core.Event) bool {
 // that is larger than a page is taken alone, cut.
 func (p *pager) add(e core.Event) bool {
 	view := p.in.view()
-	if view == viewJoined || view == viewSummary {
+	if view == viewJoined {
 		if p.joiner.skip(e) {
 			return true
 		}
-	}
-	if view == viewJoined {
 		if piece := p.joiner.find(e); piece != nil {
 			return p.grow(piece, e)
 		}
@@ -111,7 +111,7 @@ func (p *pager) add(e core.Event) bool {
 	case viewEvents, viewRaw:
 		o.whole(e, view == viewRaw)
 	case viewSummary:
-		line := summarize(e)
+		line := p.steps.line(e)
 		if line == "" {
 			return true
 		}

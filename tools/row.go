@@ -10,7 +10,7 @@ import (
 // rowObject is a resource in short: where it stands and nothing else. It is
 // what a reply shows of work that goes on.
 type rowObject struct {
-	Object          string       `json:"object"`
+	Object          string       `json:"object,omitempty"`
 	TurnID          string       `json:"turn_id,omitempty"`
 	RequestID       string       `json:"request_id,omitempty"`
 	ProcessID       string       `json:"process_id,omitempty"`
@@ -29,8 +29,7 @@ type requestRow struct {
 	Kind      core.RequestKind `json:"kind"`
 }
 
-// row makes the short row of a resource, of at most timeoutRow bytes where its
-// ids allow that.
+// row makes the short row of a resource.
 func (c *call) row(r core.Resource) *rowObject {
 	var o *rowObject
 	switch r.Kind {
@@ -45,7 +44,6 @@ func (c *call) row(r core.Resource) *rowObject {
 		p := c.process(*r.Process)
 		o = &rowObject{Object: "process", ProcessID: p.ProcessID, Status: string(p.Status), ElapsedMS: &p.ElapsedMS, Cursor: p.Cursor}
 	}
-	o.shorten()
 	return o
 }
 
@@ -82,15 +80,38 @@ func (o *rowObject) addPending(pending []core.Request) {
 	}
 }
 
-// shorten keeps a row within its budget: first the activity gives way, then the
-// last of the requests.
-func (o *rowObject) shorten() {
-	const shownRequests = 2
-	o.PendingRequests = o.PendingRequests[:min(len(o.PendingRequests), shownRequests)]
-	const rowRoom = timeoutRow - 150 // for what stands around the rows of a reply
-	if over := len(encode(o)) - rowRoom; over > 0 {
-		o.Activity = clip(o.Activity, max(0, len(o.Activity)-over))
+// shorten keeps a row of a reply about n ids within timeoutRow, together with
+// its share of what stands around the rows. First the activity gives way, then
+// the last of the requests.
+func (o *rowObject) shorten(n int) *rowObject {
+	const perID, around = 40, 110 // in waiting_on and next; outcome and the rest
+	room := timeoutRow - perID - around/n
+	for over := len(encode(o)) - room; over > 0; over = len(encode(o)) - room {
+		switch {
+		case o.Activity != "":
+			o.Activity = clip(o.Activity, max(0, len(o.Activity)-over))
+		case len(o.PendingRequests) > 1:
+			o.PendingRequests = o.PendingRequests[:len(o.PendingRequests)-1]
+		default:
+			return o
+		}
 	}
+	return o
+}
+
+// bare leaves of a row what its id, status and cursor say, and what waits.
+func (o *rowObject) bare() *rowObject {
+	b := &rowObject{TurnID: o.TurnID, RequestID: o.RequestID, ProcessID: o.ProcessID, Status: o.Status, Cursor: o.Cursor}
+	switch {
+	case o.RequestID != "":
+		b.TurnID = ""
+	case o.Object == "session":
+		b.TurnID, b.SessionID = "", o.SessionID
+	}
+	if len(o.PendingRequests) > 0 {
+		b.PendingRequests = o.PendingRequests[:1]
+	}
+	return b
 }
 
 // String is the row in prose.
@@ -101,7 +122,7 @@ func (o *rowObject) String() string {
 	}
 	s := fmt.Sprintf("%s %s", id, o.Status)
 	if o.ElapsedMS != nil {
-		s += " for " + sayDuration(*o.ElapsedMS)
+		s += sayElapsed(*o.ElapsedMS, o.QuietMS == nil)
 	}
 	if o.QuietMS != nil && *o.QuietMS >= quietWorthSaying {
 		s += ", quiet for " + sayDuration(*o.QuietMS)

@@ -20,6 +20,18 @@ func sayDuration(ms int64) string {
 	}
 }
 
+// sayElapsed says how long something has gone on, or took. Less than a second
+// is not worth a word while it goes on.
+func sayElapsed(ms int64, ended bool) string {
+	switch {
+	case ended:
+		return " after " + sayDuration(ms)
+	case ms < 1000:
+		return ""
+	}
+	return " for " + sayDuration(ms)
+}
+
 // sayCount counts things: 1 file, 2 files.
 func sayCount(n int, thing string) string {
 	if n == 1 {

@@ -41,14 +41,37 @@ const toolListTTL = 60_000
 
 // surface is what all calls of one server share. It does not change.
 type surface struct {
-	h     *core.Harness
+	h     harness
 	opts  Options
 	names map[string]bool
 }
 
+// harness is what the tools call of core: every method is core.Harness's.
+type harness interface {
+	StartSession(context.Context, core.Caller, core.StartRequest) (core.SessionView, error)
+	SendMessage(context.Context, core.Caller, core.SendRequest) (core.Turn, error)
+	FollowUp(context.Context, core.Caller, core.SendRequest) (core.Turn, error)
+	Steer(context.Context, core.Caller, core.SteerRequest) (core.Turn, error)
+	Respond(context.Context, core.Caller, core.RespondRequest) (core.Request, error)
+	Interrupt(context.Context, core.Caller, core.InterruptRequest) (core.InterruptResult, error)
+	Configure(context.Context, core.Caller, core.ConfigureRequest) (core.SessionView, error)
+	Close(context.Context, core.Caller, core.CloseRequest) (core.Resource, error)
+	Get(ctx context.Context, owner, id string) (core.Resource, error)
+	TurnText(ctx context.Context, t core.Turn, offset, max int) (text string, total int, err error)
+	Await(context.Context, core.Caller, core.AwaitRequest) (core.AwaitResult, error)
+	Replay(ctx context.Context, owner string, r core.ReplayRequest) (core.ReplayPage, error)
+	List(ctx context.Context, owner string, r core.ListRequest) (core.ListResult, error)
+	Prune(context.Context, core.Caller, core.PruneRequest) ([]string, error)
+	Providers(ctx context.Context, name string, refresh bool) ([]core.ProviderInfo, error)
+}
+
+var _ harness = (*core.Harness)(nil)
+
 // NewServer makes an MCP server that offers the tools over h. Hand it to a
 // transport. It holds no state of its own and may serve many clients at once.
-func NewServer(h *core.Harness, opts Options) *server.MCPServer {
+func NewServer(h *core.Harness, opts Options) *server.MCPServer { return newServer(h, opts) }
+
+func newServer(h harness, opts Options) *server.MCPServer {
 	s := newSurface(h, opts)
 	srv := server.NewMCPServer("harness-mcp", s.opts.Version,
 		server.WithTitle("Coding agents and processes"),
@@ -62,7 +85,7 @@ func NewServer(h *core.Harness, opts Options) *server.MCPServer {
 	return srv
 }
 
-func newSurface(h *core.Harness, opts Options) *surface {
+func newSurface(h harness, opts Options) *surface {
 	if opts.Wait == 0 {
 		opts.Wait = DefaultWait
 	}

@@ -17,6 +17,55 @@ func (o *eventObject) summary(line string) {
 	o.Data = encode(map[string]string{"summary": line})
 }
 
+// summarizer says events as steps. It knows the tools that it has seen begin,
+// so that the end of one can say what ended.
+type summarizer struct {
+	titles map[pieceKey]string // of tools that began
+	ended  map[pieceKey]bool   // tools whose end the window has
+}
+
+func newSummarizer() *summarizer {
+	return &summarizer{titles: map[pieceKey]string{}, ended: map[pieceKey]bool{}}
+}
+
+// look notes which tools end in a window of the journal: those are one step.
+func (s *summarizer) look(window []core.Event) {
+	for _, e := range window {
+		if e.Type == core.TypeToolCompleted {
+			s.ended[toolKey(e)] = true
+		}
+	}
+}
+
+func toolKey(e core.Event) pieceKey { return pieceKey{turn: e.TurnID, item: readPiece(e).Item} }
+
+// line says an event in one line of at most maxSummary bytes, or "" when it is
+// no step of its own.
+func (s *summarizer) line(e core.Event) string {
+	switch e.Type {
+	case core.TypeToolStarted:
+		var t core.ToolStarted
+		_ = json.Unmarshal(e.Data, &t) // what cannot be read has no words to show
+		key := toolKey(e)
+		s.titles[key] = oneLine(first(t.Title, t.Command, t.Name), maxPreview)
+		if s.ended[key] {
+			return ""
+		}
+		return oneLine(fmt.Sprintf("running %s: %s", first(string(t.Kind), "tool"), s.titles[key]), maxSummary)
+	case core.TypeToolCompleted:
+		var t core.ToolCompleted
+		_ = json.Unmarshal(e.Data, &t)
+		head := first(s.titles[toolKey(e)], "tool")
+		if t.ExitCode != nil {
+			head += fmt.Sprintf(" -> %s, code %d", t.Status, *t.ExitCode)
+		} else {
+			head += fmt.Sprintf(" -> %s", t.Status)
+		}
+		return oneLine(strings.TrimSuffix(head+": "+first(t.Error, lastLine(t.Output)), ": "), maxSummary)
+	}
+	return summarize(e)
+}
+
 // summarize says an event in one line of at most maxSummary bytes, or "" when
 // it is no step of its own: deltas, usage and what only the machine needs.
 func summarize(e core.Event) string {
@@ -37,10 +86,6 @@ func summarize(e core.Event) string {
 		return line("message", word("text"))
 	case core.TypeReasoning:
 		return line("reasoning", word("text"))
-	case core.TypeToolStarted:
-		return line("started "+first(word("kind"), "tool"), first(word("title"), word("command"), word("name")))
-	case core.TypeToolCompleted:
-		return line("ended "+word("status")+exitCode(d["exit_code"]), first(word("error"), lastLine(word("output"))))
 	case core.TypeFileChange:
 		return line("files", sayChanges(d["changes"]))
 	case core.TypePlanUpdated:
@@ -68,14 +113,6 @@ func summarize(e core.Event) string {
 }
 
 func spaced(t core.EventType) string { return strings.ReplaceAll(string(t), "_", " ") }
-
-func exitCode(raw json.RawMessage) string {
-	var n *int
-	if json.Unmarshal(raw, &n) != nil || n == nil {
-		return ""
-	}
-	return fmt.Sprintf(" with code %d", *n)
-}
 
 // lastLine is the last line with anything on it: of output, what mostly says
 // how it went.
@@ -145,7 +182,7 @@ func sayEvent(o *eventObject, view string) string {
 		_ = json.Unmarshal(o.Data, &d)
 		return head + d.Summary
 	case viewEvents, viewRaw:
-		return head + string(o.Type) + " " + string(encode(o))
+		return string(encode(o))
 	}
 	if o.At != nil {
 		head += o.At.Format(time.TimeOnly) + " "

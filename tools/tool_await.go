@@ -67,11 +67,13 @@ func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
 		switch {
 		case r.Done() && !many:
 			o.addDone(c, r)
-		case r.Done():
-			o.done++
-			o.Results = append(o.Results, c.row(r))
+		case many:
+			if r.Done() {
+				o.done++
+			}
+			o.Results = append(o.Results, c.row(r).bare())
 		default:
-			o.addRow(c, r, in, many)
+			o.addRow(c, r, in, len(res.Results))
 		}
 	}
 	c.afterAwait(o, in)
@@ -90,13 +92,13 @@ func (o *awaitObject) addDone(c *call, r core.Resource) {
 }
 
 // addRow adds what goes on; what it asks comes whole, if that woke the caller.
-func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, many bool) {
-	row := c.row(r)
-	o.Results = append(o.Results, row)
-	if o.Outcome != core.OutcomeRequest || many {
+func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, n int) {
+	asked := &askedRow{rowObject: c.row(r)}
+	o.Results = append(o.Results, asked.rowObject)
+	if o.Outcome != core.OutcomeRequest {
+		asked.shorten(n)
 		return
 	}
-	asked := &askedRow{rowObject: row}
 	for _, q := range r.Pending() {
 		if slices.Contains(in.IgnoreRequests, q.ID) {
 			continue
@@ -107,6 +109,7 @@ func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, many bool) 
 		o.shrink = append(o.shrink, full.slots()...)
 	}
 	if len(asked.Pending) > 0 {
+		asked.PendingRequests = nil
 		o.Results[len(o.Results)-1] = asked
 	}
 }
@@ -128,8 +131,8 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 		if o.done > 0 {
 			why = "waits for the rest"
 		}
-		if in.Until == "any" {
-			a["until"] = "any"
+		if in.Until == "any" && len(o.WaitingOn) > 1 {
+			a["until"], why = "any", "waits for the next"
 		}
 		o.Next = append([]suggestion{{Tool: "await", Arguments: a, Why: why}}, o.Next...)
 		if o.Outcome == core.OutcomeTimeout {
@@ -169,7 +172,11 @@ func (o *awaitObject) prose() prose {
 	for _, r := range o.Results {
 		content = append(content, sayResult(r))
 	}
-	return prose{lines: []string{line}, content: strings.Join(content, "\n\n")}
+	apart := "\n\n"
+	if total >= manyResults {
+		apart = "\n"
+	}
+	return prose{lines: []string{line}, content: strings.Join(content, apart)}
 }
 
 // single says a lone result as its own reply would.

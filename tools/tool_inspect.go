@@ -67,7 +67,11 @@ func (c *call) textPage(ctx context.Context, r core.Resource, offset int) (*turn
 	fit(o.slots(), c.budget-pageRoom, func() []byte { return encode(o) })
 	o.text.head = o.Text
 	if o.NextOffset > 0 {
-		o.suggest("inspect", "the next page", args{"id": o.TurnID, "offset": o.NextOffset})
+		a := args{"id": o.TurnID, "offset": o.NextOffset}
+		if c.budget != defaultBudget {
+			a["max_bytes"] = c.budget
+		}
+		o.suggest("inspect", "the next page", a)
 	}
 	return o, nil
 }

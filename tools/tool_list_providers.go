@@ -159,9 +159,15 @@ func (p *providerObject) lines() []string {
 	if p.Reason != "" {
 		fmt.Fprintf(&b, "; %s", p.Reason)
 	}
-	for _, name := range capabilityNames {
-		if s, ok := p.Capabilities[name]; ok {
-			fmt.Fprintf(&b, "; %s %s", name, s)
+	for _, s := range []core.Support{core.Unsupported, core.Emulated, core.Experimental} {
+		var names []string
+		for _, name := range capabilityNames {
+			if p.Capabilities[name] == s {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(&b, "; %s: %s", s, strings.Join(names, ", "))
 		}
 	}
 	lines := []string{b.String()}

@@ -115,6 +115,9 @@ func (c *call) afterReplay(o *replayObject, in replayArgs) {
 		if len(in.Types) > 0 {
 			a["types"] = in.Types
 		}
+		if in.Limit != nil {
+			a["limit"] = *in.Limit
+		}
 		if in.MaxBytes != nil {
 			a["max_bytes"] = *in.MaxBytes
 		}
