@@ -136,8 +136,8 @@ func (w *jsonWalk) structure(c byte) bool {
 
 // literal rewrites one string, given and returned in its quotes.
 func (w *jsonWalk) literal(lit string) (string, bool) {
-	s := lit[1 : len(lit)-1]
-	if strings.IndexByte(s, '\\') >= 0 && json.Unmarshal([]byte(lit), &s) != nil {
+	s, ok := unquote(lit)
+	if !ok {
 		return "", false
 	}
 	now := ""
@@ -194,6 +194,15 @@ func (w *jsonWalk) value(s string) string {
 		return now
 	}
 	return s
+}
+
+// unquote gives what a JSON string says.
+func unquote(lit string) (s string, ok bool) {
+	if strings.IndexByte(lit, '\\') < 0 {
+		return lit[1 : len(lit)-1], true
+	}
+	err := json.Unmarshal([]byte(lit), &s)
+	return s, err == nil
 }
 
 func looksJSON(s string) bool {

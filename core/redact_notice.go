@@ -42,12 +42,12 @@ func (r *Redactor) Filter() *NoticeFilter {
 // come, then n itself without secrets. It never swallows a notice; of a delta
 // that is held back whole the text is empty. The slice is valid until the next
 // call.
-func (f *NoticeFilter) Filter(whole Notice) []Notice {
+func (f *NoticeFilter) Filter(n Notice) []Notice {
 	clear(f.out)
 	f.out = f.out[:0]
-	switch n := whole.(type) {
+	switch n := n.(type) {
 	case Content:
-		f.content(whole, n)
+		f.content(n)
 	case TurnEnded:
 		f.flush(func(k streamKey) bool { return k.turn == n.Turn })
 		f.out = append(f.out, f.r.ended(n))
