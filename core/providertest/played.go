@@ -27,6 +27,7 @@ func (l *link) play(prompt string, r react) (played, error) {
 }
 
 // follow reads a turn to its end and, when op is not 0, to that op's OpDone.
+// No op may be refused meanwhile.
 func (l *link) follow(turn string, op core.OpID, r react) (played, error) {
 	p := played{turn: turn}
 	over, answered := false, op == 0
@@ -38,12 +39,10 @@ func (l *link) follow(turn string, op core.OpID, r react) (played, error) {
 		p.notices = append(p.notices, n)
 		switch n := n.(type) {
 		case core.OpDone:
-			if n.Op == op {
-				if n.Err != nil {
-					return p, fmt.Errorf("the turn was rejected: %w", n.Err)
-				}
-				answered = true
+			if n.Err != nil {
+				return p, fmt.Errorf("%T was refused: %w", l.watch.ops[n.Op].op, n.Err)
 			}
+			answered = answered || n.Op == op
 		case core.RequestRaised:
 			if r == nil {
 				return p, fmt.Errorf("the agent asks, which this prompt should not make it do: %s", n.Spec.Prompt)

@@ -343,3 +343,29 @@ func TestSettingsWithoutMeaningAreWarnedOf(t *testing.T) {
 		t.Errorf("warnings: %q", w)
 	}
 }
+
+// TestAFloodOfSteeringLeavesRoomForAnInterrupt while nobody reads, so that the
+// agent stands still.
+func TestAFloodOfSteeringLeavesRoomForAnInterrupt(t *testing.T) {
+	k := open(t, fast(t), core.SessionConfig{})
+	k.start("t1", "stream 1000")
+	refused := false
+	for range 1000 {
+		op := core.Steer{ID: k.id(), TurnID: "t1", Input: core.TurnInput{Prompt: "more"}}
+		k.watch.Sending(op)
+		if err := k.conn.Send(op); err != nil {
+			k.watch.Refused(op)
+			if refused = core.CodeOf(err) == core.CodeQueueFull; !refused {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if !refused {
+		t.Fatal("a thousand steers were queued")
+	}
+	k.interrupt("t1")
+	if end := k.finish(); end.Verdict != core.VerdictCancelled {
+		t.Errorf("ended %s", end.Verdict)
+	}
+}
