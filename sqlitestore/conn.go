@@ -31,7 +31,8 @@ func open(dsn string, setup ...string) (*conn, error) {
 	setup = append([]string{pragma("busy_timeout", busyTimeout.Milliseconds()), pragma("temp_store", "MEMORY")}, setup...)
 	for _, sql := range setup {
 		if err := c.script(sql); err != nil {
-			return nil, errors.Join(err, c.close())
+			_ = c.close() // the cause is what matters
+			return nil, err
 		}
 	}
 	return c, nil

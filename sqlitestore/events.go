@@ -79,7 +79,7 @@ func selectEvents(q core.EventQuery) (sql string, args []any) {
 // AllOwners an id that several owners chose means the newest.
 func resourceKey(owner, id string) (sql string, args []any) {
 	if owner == core.AllOwners {
-		return "(SELECT key FROM resource WHERE id = ? ORDER BY key DESC LIMIT 1)", []any{id}
+		return "(SELECT max(key) FROM resource WHERE id = ?)", []any{id}
 	}
 	return "(SELECT key FROM resource WHERE id = ? AND owner = ?)", []any{id, owner}
 }

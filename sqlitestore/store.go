@@ -124,7 +124,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.close())
+			_ = c.close() // the cause is what matters
 		}
 	}()
 	if err := migrate(ctx, c, path); err != nil {
@@ -169,8 +169,9 @@ func dsn(path, modeOf string) string {
 	if !strings.HasPrefix(p, "/") { // a volume name
 		p = "/" + p
 	}
-	u := url.URL{Scheme: "file", Path: p, RawQuery: url.Values{"modeof": {modeOf}}.Encode()}
-	return u.String()
+	u := url.URL{Scheme: "file", Path: p}
+	// SQLite reads %20 and not + as a space.
+	return u.String() + "?modeof=" + strings.ReplaceAll(url.QueryEscape(modeOf), "+", "%20")
 }
 
 // restrict takes the access of others from the files of a database that was
