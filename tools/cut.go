@@ -6,18 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// longText is a text that a reply may have to cut in the middle. Of a very long
-// one only the ends are in memory: head from its beginning, tail to its end.
+// longText is a text that a reply may have to cut in the middle.
 type longText struct {
-	head, tail string
-	total      int // bytes of the whole text
+	text string
 	// more says what to call for the part that begins at offset.
 	more func(offset int) string
-}
-
-// wholeText is a longText that is in memory.
-func wholeText(s string, more func(offset int) string) longText {
-	return longText{head: s, total: len(s), more: more}
 }
 
 // cut gives the text in at most about max bytes: whole if it is not longer,
@@ -25,19 +18,14 @@ func wholeText(s string, more func(offset int) string) longText {
 // and never in halves of them. The offset is where the missing part begins, 0
 // when none is missing.
 func (l longText) cut(max int) (text string, offset int) {
-	if l.tail == "" && len(l.head) == l.total && l.total <= max {
-		return l.head, 0
+	if len(l.text) <= max {
+		return l.text, 0
 	}
 	// Three quarters for the beginning: it says what the text is about; the
 	// end mostly says what came of it.
-	offset = border(l.head, max*3/4)
-	tail := l.tail
-	if tail == "" && len(l.head) == l.total {
-		tail = l.head[offset:]
-	}
-	tail = tail[afterBorder(tail, len(tail)-(max-offset)):]
-	missing := l.total - offset - len(tail)
-	return fmt.Sprintf("%s\n[... %d bytes: %s ...]\n%s", l.head[:offset], missing, l.more(offset), tail), offset
+	offset = border(l.text, max*3/4)
+	end := afterBorder(l.text, len(l.text)-(max-offset))
+	return fmt.Sprintf("%s\n[... %d bytes: %s ...]\n%s", l.text[:offset], end-offset, l.more(offset), l.text[end:]), offset
 }
 
 // slot is a place in a reply whose content shrinks with the budget.

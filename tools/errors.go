@@ -115,16 +115,21 @@ func (c *call) details(in map[string]any) map[string]any {
 func factLine(details map[string]any) string {
 	var facts []string
 	for _, k := range slices.Sorted(maps.Keys(details)) {
-		switch v := details[k].(type) {
-		case fmt.Stringer:
-			facts = append(facts, v.String())
-		case []string:
-			facts = append(facts, k+": "+strings.Join(v, ", "))
-		case string:
-			facts = append(facts, k+": "+v)
-		default:
-			facts = append(facts, k+": "+string(encode(v)))
+		if row, ok := details[k].(*rowObject); ok {
+			facts = append(facts, row.String())
+			continue
 		}
+		raw := encode(details[k])
+		said := string(raw)
+		var word string
+		var words []string
+		switch {
+		case json.Unmarshal(raw, &word) == nil:
+			said = word
+		case json.Unmarshal(raw, &words) == nil:
+			said = strings.Join(words, ", ")
+		}
+		facts = append(facts, k+": "+said)
 	}
 	if len(facts) == 0 {
 		return ""

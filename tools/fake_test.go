@@ -62,9 +62,12 @@ func (f *fake) Providers(_ context.Context, name string, _ bool) ([]core.Provide
 	return f.providers(name)
 }
 
-func (f *fake) TurnText(_ context.Context, _ core.Turn, offset, max int) (string, int, error) {
-	from := afterBorder(f.text, offset)
-	return f.text[from:border(f.text, from+max)], len(f.text), nil
+func (f *fake) TurnText(_ context.Context, t core.Turn, offset, max int) (string, int, error) {
+	text := t.Text
+	if t.TextSeq > 0 {
+		text = f.text
+	}
+	return text[offset:], len(text), nil
 }
 
 // Replay pages through the journal as a store would.

@@ -67,7 +67,7 @@ func (o *eventObject) cut(max int) {
 	}
 	o.Raw = nil // many small values: the beginning of the data says most
 	preview := ""
-	fit([]slot{textSlot{dst: &preview, src: wholeText(string(whole.Data), more)}}, max, func() []byte {
+	fit([]slot{textSlot{dst: &preview, src: longText{string(whole.Data), more}}}, max, func() []byte {
 		o.Data = encode(map[string]string{"preview": preview})
 		return encode(o)
 	})
@@ -95,7 +95,7 @@ func (s jsonSlot) apply(max int) {
 func cutStrings(v any, max int, more func(int) string) any {
 	switch v := v.(type) {
 	case string:
-		text, _ := wholeText(v, more).cut(max)
+		text, _ := longText{v, more}.cut(max)
 		return text
 	case []any:
 		for i := range v {

@@ -55,11 +55,11 @@ func (c *call) process(p core.ProcessSnapshot) *processObject {
 	}
 	whole := c.wholeObject(p.ID)
 	for i := range o.Argv {
-		o.shrink = append(o.shrink, textSlot{dst: &o.Argv[i], src: wholeText(p.Argv[i], whole)})
+		o.shrink = append(o.shrink, textSlot{dst: &o.Argv[i], src: longText{p.Argv[i], whole}})
 	}
 	if p.Error != nil {
 		o.Error = &turnError{Code: p.Error.Code, Message: p.Error.Message}
-		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: wholeText(p.Error.Message, whole)})
+		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{p.Error.Message, whole}})
 	}
 	if m := encodeMap(p.Metadata); m != nil {
 		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})

@@ -68,7 +68,7 @@ func (c *call) request(q core.Request) *requestObject {
 	whole := c.wholeObject(q.ID)
 	text := func(dst *string, src string) {
 		*dst = src
-		o.shrink = append(o.shrink, textSlot{dst: dst, src: wholeText(src, whole)})
+		o.shrink = append(o.shrink, textSlot{dst: dst, src: longText{src, whole}})
 	}
 	raw := func(dst *json.RawMessage, src json.RawMessage) {
 		if len(src) > 0 {

@@ -62,7 +62,7 @@ func (c *call) session(v core.SessionView) *sessionObject {
 	whole := c.wholeObject(s.ID)
 	if s.Error != nil {
 		o.Error = &turnError{Code: s.Error.Code, Message: s.Error.Message}
-		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: wholeText(s.Error.Message, whole)})
+		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{s.Error.Message, whole}})
 	}
 	if m := encodeMap(s.Metadata); m != nil {
 		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})

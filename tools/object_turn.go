@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -59,10 +60,10 @@ type turnObject struct {
 	Text              string          `json:"text,omitempty"`
 
 	text      longText // what Text shows, cut or whole
-	cutAt     int      // where the missing part of Text begins, 0 for none
 	shrink    []slot   // everything but Text
 	files     []fileObject
 	continues bool // a cut text says where it goes on
+	pageMax   int  // how long a page of the text may be
 }
 
 type turnError struct {
@@ -144,31 +145,19 @@ func (c *call) turnError(o *turnObject, t core.Turn) {
 	}
 	o.Error = &turnError{Code: t.Error.Code, Message: t.Error.Message}
 	o.raw(&o.Error.Provider, t.Error.Provider)
-	o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: wholeText(t.Error.Message, c.wholeObject(t.ID))})
+	o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{t.Error.Message, c.wholeObject(t.ID)}})
 }
 
-// answer fetches as much of the turn's text as the reply can show.
+// answer fetches the turn's text, when there is one.
 func (c *call) answer(o *turnObject, t core.Turn) {
 	if !t.Status.Ended() {
 		return
 	}
-	total := max(t.TextBytes, len(t.Text))
-	o.text = longText{head: t.Text, total: total, more: c.restOfText}
-	if len(t.Text) == total {
-		return
-	}
-	head, whole, err := c.h.TurnText(c.ctx, t, 0, c.budget)
-	if err == nil {
-		o.text.head, o.text.total = head, whole
-		if whole > len(head) {
-			from := max(len(head), whole-c.budget/4)
-			o.text.tail, _, err = c.h.TurnText(c.ctx, t, from, whole-from)
-		}
-	}
+	text, _, err := c.h.TurnText(c.ctx, t, 0, math.MaxInt)
 	if err != nil {
-		o.Warnings = append(o.Warnings, "the answer could not be read whole: "+core.AsError(err).Message)
-		o.text.head = t.Text
+		o.Warnings = append(o.Warnings, "the answer could not be read: "+core.AsError(err).Message)
 	}
+	o.text = longText{text, c.restOfText}
 }
 
 // restOfText says how to read a turn's text from offset on.
@@ -225,26 +214,26 @@ func (s turnTextSlot) apply(max int) {
 		o.page(max)
 		return
 	}
-	if o.text.total == 0 {
-		return
-	}
-	o.Text, o.cutAt = o.text.cut(max)
-	o.Truncated = len(o.text.head) < o.text.total || o.text.total > max
+	var offset int
+	o.Text, offset = o.text.cut(max)
+	o.Truncated = len(o.text.text) > max
 	o.TextBytes, o.NextOffset = 0, 0
 	if o.Truncated {
-		o.TextBytes = o.text.total
+		o.TextBytes = len(o.text.text)
 		if o.continues {
-			o.NextOffset = o.cutAt
+			o.NextOffset = offset
 		}
 	}
 }
 
 // page shows the text from Offset on, as much of it as there is room for.
 func (o *turnObject) page(max int) {
-	o.Text = o.text.head[:border(o.text.head, max)]
-	o.TextBytes, o.NextOffset = o.text.total, 0
-	if end := *o.Offset + len(o.Text); end < o.text.total {
-		o.NextOffset, o.Truncated = end, true
+	all := o.text.text
+	end := border(all, *o.Offset+min(max, o.pageMax))
+	o.Text = all[*o.Offset:end]
+	o.TextBytes, o.NextOffset, o.Truncated = len(all), 0, len(o.Text) < len(all)
+	if end < len(all) {
+		o.NextOffset = end
 	}
 }
 

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -75,6 +76,14 @@ func (p *pager) begin(page core.ReplayPage) {
 	p.out.resource, p.out.turn = page.Resource, page.TurnID
 	if page.AvailableFrom > 0 {
 		p.out.AvailableFrom = page.AvailableFrom
+	}
+	for _, e := range page.Events {
+		var gap struct {
+			From uint64 `json:"available_from"`
+		}
+		if e.Type == core.ReplayGap && json.Unmarshal(e.Data, &gap) == nil {
+			p.out.AvailableFrom = max(p.out.AvailableFrom, gap.From)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 	output: awaitOutput,
 	run: func(ctx context.Context, c *call, in awaitArgs) (*awaitObject, error) {
 		res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{
-			IDs: in.IDs, Any: in.Until == "any", Wait: in.duration(c.opts.Wait),
+			IDs: distinct(in.IDs), Any: in.Until == "any", Wait: in.duration(c.opts.Wait),
 			WakeOnRequest:  in.WakeOnRequest == nil || *in.WakeOnRequest,
 			IgnoreRequests: in.IgnoreRequests, Progress: c.sayResources,
 		})
@@ -41,6 +41,17 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 		c.now = time.Now()
 		return c.awaited(in, res), nil
 	},
+}
+
+// distinct keeps the first of equal ids.
+func distinct(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // manyResults is from how many ids on every result is a short row.

@@ -77,7 +77,7 @@ func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.Se
 		return ""
 	}
 	o.Next = nil
-	if o.text.total > c.budget/2 {
+	if len(o.text.text) > c.budget/2 {
 		o.suggest("inspect", "the whole answer, in pages", args{"id": o.TurnID, "offset": 0})
 	}
 	o.suggest("replay", "the steps it took", args{"id": o.TurnID, "view": "summary"})

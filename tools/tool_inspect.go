@@ -40,7 +40,7 @@ var inspectTool = tool[inspectArgs, body]{
 			return nil, core.Errorf(core.CodeInvalidArgument, "offset pages the text of a turn, and %s is a %s", in.ID, r.Kind).
 				WithHint("Give the id of the turn, or leave offset out.")
 		}
-		return c.textPage(ctx, r, int(*in.Offset))
+		return c.textPage(r, int(*in.Offset))
 	},
 }
 
@@ -49,23 +49,19 @@ var inspectTool = tool[inspectArgs, body]{
 const minBudget = 1 << 10
 
 // textPage is a turn with its text from offset on.
-func (c *call) textPage(ctx context.Context, r core.Resource, offset int) (*turnObject, error) {
-	text, total, err := c.h.TurnText(ctx, *r.Turn, offset, c.budget)
-	if err != nil {
-		return nil, err
+func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
+	o := c.turn(*r.Turn, r.Pending())
+	all := o.text.text
+	if offset > len(all) {
+		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is behind the end: the text has %d bytes", offset, len(all)).
+			WithHint("Use a next_offset, or 0 for the beginning.")
 	}
-	if offset > total {
-		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is behind the end: the text has %d bytes", offset, total)
-	}
-	t := *r.Turn
-	t.Text, t.TextBytes = "", 0 // the page stands for it
-	o := c.turn(t, r.Pending())
-	o.text = longText{head: text, total: total, more: c.restOfText}
+	offset, o.pageMax = border(all, offset), c.budget
 	o.Offset = &offset
 	// Both halves show the same page, since next_offset is one number: what
 	// fits the structured half, where escapes cost room, fits the text half.
 	fit(o.slots(), c.budget-pageRoom, func() []byte { return encode(o) })
-	o.text.head = o.Text
+	o.pageMax = len(o.Text)
 	if o.NextOffset > 0 {
 		a := args{"id": o.TurnID, "offset": o.NextOffset}
 		if c.budget != defaultBudget {

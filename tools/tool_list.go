@@ -36,7 +36,7 @@ var listTool = tool[listArgs, *listObject]{
 			limit = int(*in.Limit)
 		}
 		req := core.ListRequest{
-			Kind: core.ResourceKind(in.Kind), SessionID: in.SessionID, Provider: in.Provider,
+			Kind: listKinds[in.Kind], SessionID: in.SessionID, Provider: in.Provider,
 			Status: in.Status, Live: in.Live, Limit: limit, Page: in.Page,
 		}
 		res, err := c.h.List(ctx, c.caller.Owner, req)
@@ -55,6 +55,11 @@ var listTool = tool[listArgs, *listObject]{
 		c.afterList(o, in)
 		return o, nil
 	},
+}
+
+// listKinds are the kinds of resources by the words of the tool.
+var listKinds = map[string]core.ResourceKind{
+	"sessions": core.KindSession, "turns": core.KindTurn, "requests": core.KindRequest, "processes": core.KindProcess,
 }
 
 const (

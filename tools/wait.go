@@ -67,7 +67,7 @@ func (c *call) afterTurn(o *turnObject) {
 		if o.Status == core.TurnIsQueued {
 			o.suggest("interrupt", "takes it out of the queue", args{"session_id": session, "turn_id": turn})
 		}
-	case o.text.total > c.budget/2:
+	case len(o.text.text) > c.budget/2:
 		o.suggest("inspect", "the whole answer, in pages", args{"id": turn, "offset": 0})
 		o.suggest("close", "ends the session when you are done", args{"id": session})
 	case o.Status == core.TurnDoneCompleted:
