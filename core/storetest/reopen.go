@@ -74,14 +74,17 @@ func everythingSurvives(ctx context.Context, s core.Store, reopen func(core.Stor
 }
 
 func sameBatchSurvives(ctx context.Context, s core.Store, reopen func(core.Store) core.Store) error {
-	b := opened(ann, s1, 0, 1)
-	if err := s.Commit(ctx, b); err != nil {
+	b := more(ann, s1, 1, 2)
+	if err := steps(
+		func() error { return s.Commit(ctx, opened(ann, s1, 0, 1)) },
+		func() error { return s.Commit(ctx, b) },
+	); err != nil {
 		return err
 	}
 	s = reopen(s)
 	return steps(
 		func() error { return s.Commit(ctx, b) },
-		func() error { return page(ctx, s, "events", core.EventQuery{}, 1) },
+		func() error { return page(ctx, s, "events", core.EventQuery{}, 1, 2) },
 	)
 }
 
