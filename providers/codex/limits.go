@@ -17,6 +17,10 @@ const (
 	// arrives late.
 	maxPast = 16
 
+	// maxClosed is how many items of a turn are remembered as cut, should Codex
+	// complete one all the same.
+	maxClosed = 1024
+
 	// drainTimeout is how long the end of an interrupted turn waits for its
 	// commands to end.
 	drainTimeout = 3 * time.Second

@@ -79,8 +79,12 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID,
 		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
 	})
-	if err != nil {
-		return nil, core.Errorf(core.CodeProviderNotReady, "codex could not be started: %w", err)
+	switch core.CodeOf(err) {
+	case "":
+	case core.CodeNotFound, core.CodeInternal:
+		return nil, core.Errorf(core.CodeProviderNotReady, "codex could not be started: %w", err).WithHint("%s.", install)
+	default: // a wrong directory, say: nothing that is Codex's fault
+		return nil, err
 	}
 	c := newConn(child, newTranslator(newSettings(cfg)), p.log.With("session", cfg.SessionID))
 	if exe.shim {

@@ -39,6 +39,9 @@ func (t *translator) raise(m jsonrpc.Message) {
 		return
 	}
 	r.kind = spec.Kind
+	if strings.TrimSpace(spec.Prompt) == "" {
+		spec.Prompt = "Codex asks: " + m.Method
+	}
 	key := string(m.ID)
 	t.requests[key] = r
 	t.notice(core.RequestRaised{Turn: name, Ref: key, Spec: spec, Raw: m.Raw})

@@ -46,7 +46,9 @@ func toolStarted(item wire.Item) core.ToolStarted {
 	default:
 		s.Title = item.Type
 	}
-	s.Title, _, _ = strings.Cut(s.Title, "\n")
+	if s.Title, _, _ = strings.Cut(s.Title, "\n"); s.Title == "" {
+		s.Title = s.Name
+	}
 	return s
 }
 

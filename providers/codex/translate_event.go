@@ -41,16 +41,23 @@ func (t *translator) notification(m jsonrpc.Message) {
 	}
 }
 
-// content reports something of the turn with the reference; what belongs to no
-// turn that is known belongs to the session.
+// content reports something of an open turn; what belongs to none belongs to
+// the session.
 func (t *translator) content(ref string, p core.Payload, raw json.RawMessage) {
 	turn := ""
 	if u := t.turnFor(ref); u != nil {
 		turn = u.name()
-	} else if u := t.pastTurn(ref); u != nil {
-		turn = u.name()
 	}
 	t.notice(core.Content{Turn: turn, Payload: p, Raw: raw})
+}
+
+// late keeps what comes for a turn that is over, or was never known.
+func (t *translator) late(ref string, m jsonrpc.Message) {
+	e := core.ProviderEvent{Kind: m.Method, Data: m.Raw}
+	if u := t.pastTurn(ref); u != nil {
+		e.TurnID = u.name()
+	}
+	t.notice(core.Content{Payload: e, Raw: m.Raw})
 }
 
 // report takes the notifications that need no state, and keeps unknown ones.

@@ -64,14 +64,13 @@ func (t *translator) itemNotification(ref string, m jsonrpc.Message) {
 	if !t.read(m, &n) {
 		return
 	}
-	u := t.turnFor(ref)
-	switch {
-	case m.Method == wire.ItemStarted && u != nil:
+	switch u := t.turnFor(ref); {
+	case u == nil:
+		t.late(ref, m)
+	case m.Method == wire.ItemStarted:
 		t.itemStarted(u, n.Item, m)
-	case m.Method == wire.ItemCompleted:
-		t.itemCompleted(u, ref, n.Item, m)
 	default:
-		t.event(m.Method, m.Raw)
+		t.itemCompleted(u, n.Item, m)
 	}
 }
 
@@ -92,51 +91,46 @@ func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
 	u.items.list = append(u.items.list, it)
 }
 
-// itemCompleted reports an item as a whole. u is nil after the turn's end: a
-// command that was stopped, say.
-func (t *translator) itemCompleted(u *turn, ref string, item wire.Item, m jsonrpc.Message) {
-	it := &openItem{Item: item}
-	if u != nil {
-		if open := u.items.find(item.ID); open != nil {
-			it = open
-		}
-		u.items.remove(item.ID)
-		defer func() {
-			delete(u.killing, item.ID)
-			t.drained(u)
-		}()
-	} else if t.pastTurn(ref) == nil {
-		t.event(m.Method+": "+item.Type, m.Raw)
-		return
-	}
-	switch {
+// itemCompleted reports an item as a whole.
+func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
+	it := u.items.find(item.ID)
+	switch kind := toolKind(item); {
+	case slices.Contains(u.closed, item.ID):
+		t.event(m.Method+": "+item.Type, m.Raw) // its end was reported when it was cut
 	case item.Type == wire.ItemAgentMessage:
-		t.remainder(ref, it, item.Text, m.Raw)
-		t.content(ref, core.Message{Item: item.ID, Text: item.Text}, m.Raw)
-		if u != nil {
-			u.message, u.spoke = item.Text, true
-		}
+		t.remainder(u, it, item, item.Text, m.Raw)
+		t.content(u.ref, core.Message{Item: item.ID, Text: item.Text}, m.Raw)
+		u.message, u.spoke = item.Text, true
 	case item.Type == wire.ItemReasoning:
-		if text := reasoningText(item); text != "" || it.deltas {
-			t.remainder(ref, it, text, m.Raw)
-			t.content(ref, core.Reasoning{Item: item.ID, Text: text}, m.Raw)
+		if text := reasoningText(item); text != "" || it != nil && it.deltas {
+			t.remainder(u, it, item, text, m.Raw)
+			t.content(u.ref, core.Reasoning{Item: item.ID, Text: text}, m.Raw)
 		}
-	case toolKind(item) == "":
+	case kind == "":
 		t.event(m.Method+": "+item.Type, m.Raw)
 	default:
-		if item.Type == wire.ItemFileChange && item.Status == "completed" {
-			t.content(ref, core.FileChange{Item: item.ID, Changes: edits(item.Changes)}, m.Raw)
+		if it == nil {
+			t.content(u.ref, toolStarted(item), nil)
 		}
-		t.content(ref, toolCompleted(item), m.Raw)
+		if item.Type == wire.ItemFileChange && item.Status == "completed" {
+			t.content(u.ref, core.FileChange{Item: item.ID, Changes: edits(item.Changes)}, nil)
+		}
+		t.content(u.ref, toolCompleted(item), m.Raw)
 	}
+	u.items.remove(item.ID)
+	delete(u.killing, item.ID)
+	t.drained(u)
 }
 
 // remainder reports what the deltas lack at their end, so that they join to the
 // whole text. Where they differ otherwise only the whole text is true.
-func (t *translator) remainder(ref string, it *openItem, whole string, raw json.RawMessage) {
+func (t *translator) remainder(u *turn, it *openItem, item wire.Item, whole string, raw json.RawMessage) {
+	if it == nil {
+		it = &openItem{Item: item}
+	}
 	rest, ok := strings.CutPrefix(whole, it.text.String())
 	if ok && rest != "" && !it.lost {
-		t.content(ref, it.delta(rest), raw)
+		t.content(u.ref, it.delta(rest), raw)
 	}
 }
 
@@ -159,10 +153,11 @@ func (t *translator) deltaNotification(ref string, m jsonrpc.Message) {
 		return
 	}
 	u := t.turnFor(ref)
-	var it *openItem
-	if u != nil {
-		it = u.items.find(n.ItemID)
+	if u == nil {
+		t.late(ref, m)
+		return
 	}
+	it := u.items.find(n.ItemID)
 	if it == nil {
 		t.event(m.Method, m.Raw)
 		return
@@ -221,8 +216,11 @@ func (t *translator) closeItems(u *turn) {
 
 func (t *translator) closeItem(u *turn, it *openItem) {
 	u.items.remove(it.ID)
+	if len(u.closed) < maxClosed {
+		u.closed = append(u.closed, it.ID)
+	}
 	switch {
-	case it.spoken() && it.text.Len() == 0: // nothing was said of it
+	case it.spoken() && !it.deltas: // nothing was said of it
 	case it.Type == wire.ItemAgentMessage:
 		t.content(u.ref, core.Message{Item: it.ID, Text: it.text.String(), Partial: true}, nil)
 	case it.Type == wire.ItemReasoning:

@@ -18,6 +18,7 @@ type turn struct {
 	message string   // the last whole message
 	spoke   bool     // there is one
 	items   items
+	closed  []string         // items whose end was reported when they were cut
 	before  *wire.TokenUsage // the thread's tokens when it began
 	usage   *core.Usage
 
@@ -111,6 +112,10 @@ func (t *translator) startResponse(tag startTag, m jsonrpc.Message) {
 		}
 		r.Turn.ID = s.ref
 	}
+	if old := t.turns[s.ref]; old != nil && s.ref != r.Turn.ID {
+		old.names = []string{s.ref} // it was Codex's own after all
+		s.ref = ""
+	}
 	if s.ref == "" {
 		t.adopt(r.Turn.ID)
 	}
@@ -133,17 +138,15 @@ func (t *translator) adopt(ref string) *turn {
 	return u
 }
 
-// turnFor finds the open turn of a reference. A new one is ours when a
-// StartTurn waits for its response.
-func (t *translator) turnFor(ref string) *turn {
-	if u := t.turns[ref]; u != nil {
-		return u
-	}
-	if ref != "" && t.start != nil && t.start.sent && t.start.ref == "" && t.pastTurn(ref) == nil {
-		return t.adopt(ref)
-	}
-	return nil
+// adoptable says whether a turn that shows up before the response to turn/start
+// is taken for ours. Only its start and its end count: after a resume Codex
+// also speaks of turns that ended long ago.
+func (t *translator) adoptable(ref string) bool {
+	return ref != "" && t.start != nil && t.start.sent && t.start.ref == "" && t.pastTurn(ref) == nil
 }
+
+// turnFor finds the open turn of a reference.
+func (t *translator) turnFor(ref string) *turn { return t.turns[ref] }
 
 func (t *translator) pastTurn(ref string) *turn {
 	for _, u := range t.past {
@@ -157,11 +160,14 @@ func (t *translator) pastTurn(ref string) *turn {
 // turnStarted takes turn/started.
 func (t *translator) turnStarted(ref string, raw json.RawMessage) {
 	u := t.turnFor(ref)
-	if u == nil {
-		if ref == "" || t.pastTurn(ref) != nil {
-			t.event(wire.TurnStarted, raw)
-			return
-		}
+	switch {
+	case u != nil:
+	case ref == "" || t.pastTurn(ref) != nil:
+		t.event(wire.TurnStarted, raw)
+		return
+	case t.adoptable(ref):
+		u = t.adopt(ref)
+	default:
 		u = &turn{ref: ref, names: []string{ref}}
 		t.turns[ref], t.active = u, u
 	}
@@ -182,8 +188,11 @@ func (t *translator) turnCompleted(m jsonrpc.Message) {
 		n = wire.TurnNotification{Turn: wire.Turn{ID: ref, Status: "unreadable"}}
 	}
 	u := t.turnFor(n.Turn.ID)
+	if u == nil && t.adoptable(n.Turn.ID) {
+		u = t.adopt(n.Turn.ID)
+	}
 	if u == nil {
-		t.event(wire.TurnCompleted, m.Raw)
+		t.late(n.Turn.ID, m)
 		return
 	}
 	u.ended = &held{n.Turn, m.Raw}

@@ -1,0 +1,501 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/internal/modelserver"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// Where the real Codex is: a path, or the one that the Makefile installs.
+const (
+	cliVar     = "HARNESS_MCP_TEST_CODEX"
+	requireVar = "HARNESS_MCP_REQUIRE_CLIS"
+	cliTool    = "../../.tools/codex/node_modules/.bin/codex"
+)
+
+// realCLI gives the path of the real Codex, or skips the test.
+func realCLI(t *testing.T) string {
+	t.Helper()
+	for _, path := range []string{os.Getenv(cliVar), cliTool} {
+		if path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(abs); err == nil {
+			return abs
+		}
+	}
+	why := fmt.Sprintf("the Codex CLI is not installed: neither %s nor .tools/codex names it", cliVar)
+	if os.Getenv(requireVar) == "1" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+	return ""
+}
+
+// bench is a real Codex on a loopback model, with directories of its own.
+type bench struct {
+	t      *testing.T
+	exec   string
+	model  *modelserver.Server
+	root   string
+	work   string
+	config string
+	runner process.Runner
+}
+
+const configTOML = `
+model = "loopback-model"
+model_provider = "loopback"
+check_for_update_on_startup = false
+[model_providers.loopback]
+name = "loopback"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "DUMMY"
+request_max_retries = 0
+stream_max_retries = %d
+stream_idle_timeout_ms = 300000
+supports_websockets = false
+[analytics]
+enabled = false
+[features]
+plugins = false
+apps = false
+unbounded_connection_retries = false
+`
+
+func newBench(t *testing.T, retries int) *bench {
+	t.Helper()
+	b := &bench{t: t, exec: realCLI(t), root: t.TempDir(), runner: process.NewLocal(process.Options{})}
+	model, err := modelserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.model = model
+	t.Cleanup(func() {
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.work = filepath.Join(b.root, "work")
+	for _, dir := range []string{"work", "tmp", "home", "codex"} {
+		if err := os.Mkdir(filepath.Join(b.root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.config = filepath.Join(b.root, "codex", "config.toml")
+	if err := os.WriteFile(b.config, fmt.Appendf(nil, configTOML, model.URL(), retries), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) provider() core.Provider {
+	return New(Options{Runner: b.runner, Exec: b.exec})
+}
+
+// session is a configuration with an environment that knows nothing of the
+// machine's. TMPDIR is set since Codex wants its home outside of it.
+func (b *bench) session() core.SessionConfig {
+	return core.SessionConfig{
+		SessionID: "ses_test", CWD: b.work, EnvMode: core.EnvReplace,
+		Env: map[string]string{
+			"PATH": os.Getenv("PATH"), "HOME": filepath.Join(b.root, "home"), "CODEX_HOME": filepath.Join(b.root, "codex"),
+			"TMPDIR": filepath.Join(b.root, "tmp"), "DUMMY": "dummy-key", "LANG": "C.UTF-8",
+		},
+	}
+}
+
+func (b *bench) open(cfg core.SessionConfig) *recorder {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	conn, err := b.provider().Open(ctx, cfg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return record(b.t, conn)
+}
+
+// running gives the pids of processes whose command line has the word.
+func running(word string) []int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	var pids []int
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		var pid int
+		if err == nil && strings.Contains(strings.ReplaceAll(string(raw), "\x00", " "), word) {
+			if _, err := fmt.Sscanf(f, "/proc/%d/", &pid); err == nil && pid != os.Getpid() {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// eventually waits for a fact of the system that nothing announces.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestRealTurnsShareTheirContextAndStream(t *testing.T) {
+	b := newBench(t, 0)
+	r := b.open(b.session())
+	ready := r.conn.Ready()
+	if ready.ProviderSessionID == "" || ready.Model != "loopback-model" || ready.PID == 0 || ready.Version == "" {
+		t.Errorf("ready is %+v", ready)
+	}
+	op := r.start("trn_1", "think about it", "say first answer", "stream 40")
+	if done := r.opDone(op); done.Err != nil || done.Ref == "" {
+		t.Fatalf("start: %+v", done)
+	}
+	end := r.turnEnded("trn_1")
+	if end.Verdict != core.VerdictCompleted || end.Result.Usage == nil {
+		t.Errorf("end is %+v", end)
+	}
+	r.start("trn_2", "remember")
+	msg := content[core.Message](r)
+	if want := "think about it\\nsay first answer\\nstream 40"; !strings.Contains(msg.Text, want) {
+		t.Errorf("second turn says %q, not the first prompt", msg.Text)
+	}
+	r.turnEnded("trn_2")
+	r.checkStream()
+	if n := len(contents[core.MessageDelta](r)); n < 40 {
+		t.Errorf("%d message deltas, want at least 40", n)
+	}
+	if got := contents[core.Reasoning](r); len(got) != 1 || got[0].Text != "about it" {
+		t.Errorf("reasoning %+v", got)
+	}
+	r.close()
+	if !isEOF(r.ended()) {
+		t.Errorf("closed with %v", r.err)
+	}
+}
+
+func TestRealCommandsAndPatchesAreReported(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxUnrestricted
+	r := b.open(cfg)
+	r.start("trn_1", "run echo one; sleep 0.2; echo two; exit 3", "patch new.txt a line", "say done")
+	end := r.turnEnded("trn_1")
+	if end.Verdict != core.VerdictCompleted {
+		t.Fatalf("%+v", end)
+	}
+	started, done := contents[core.ToolStarted](r), contents[core.ToolCompleted](r)
+	if len(started) != 2 || len(done) != 2 {
+		t.Fatalf("%s", r.summary())
+	}
+	if started[0].Kind != core.ToolCommand || !strings.Contains(started[0].Title, "echo one") || started[0].CWD != b.work {
+		t.Errorf("started %+v", started[0])
+	}
+	if done[0].Output != "one\ntwo\n" || done[0].ExitCode == nil || *done[0].ExitCode != 3 || done[0].Status != core.ToolFailed {
+		t.Errorf("completed %+v", done[0])
+	}
+	changes := contents[core.FileChange](r)
+	path := filepath.Join(b.work, "new.txt")
+	want := []core.FileEdit{{Path: path, Kind: core.FileAdded, Diff: "--- /dev/null\n+++ " + path + "\n@@ -0,0 +1,1 @@\n+a line\n"}}
+	if len(changes) != 1 || fmt.Sprint(changes[0].Changes) != fmt.Sprint(want) {
+		t.Errorf("changes %+v", changes)
+	}
+	r.checkStream()
+}
+
+func TestRealCommandApprovals(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	cfg.ApprovalMode = core.ApprovalPrompt
+	cfg.SandboxMode = core.SandboxUnrestricted
+	r := b.open(cfg)
+	for i, c := range []struct {
+		answer  core.Response
+		verdict core.Verdict
+		status  core.ToolStatus
+		wrote   bool
+	}{
+		{core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}, core.VerdictCompleted, core.ToolOK, true},
+		{core.Response{Action: core.ActionDeny}, core.VerdictCompleted, core.ToolDeclined, false},
+		{core.Response{Action: core.ActionCancel}, core.VerdictCancelled, core.ToolDeclined, false},
+		{core.Response{Action: core.ActionApprove, Scope: core.ScopeSession}, core.VerdictCompleted, core.ToolOK, true},
+	} {
+		turn, file := fmt.Sprintf("trn_%d", i), fmt.Sprintf("file%d", i)
+		r.start(turn, "run touch "+file, "say done")
+		q := r.request()
+		if q.Turn != turn || q.Spec.Kind != core.KindCommandApproval || q.Spec.Details.CWD != b.work || !strings.Contains(q.Spec.Prompt, "touch "+file) {
+			t.Errorf("request %+v", q)
+		}
+		if done := r.opDone(r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: c.answer})); done.Err != nil {
+			t.Errorf("respond: %+v", done)
+		}
+		completed := content[core.ToolCompleted](r)
+		end := r.turnEnded(turn)
+		_, err := os.Stat(filepath.Join(b.work, file))
+		if end.Verdict != c.verdict || completed.Status != c.status || (err == nil) != c.wrote {
+			t.Errorf("%+v: verdict %s, status %s, wrote %v", c.answer, end.Verdict, completed.Status, err == nil)
+		}
+	}
+	r.checkStream()
+}
+
+func TestRealFileChangeApprovalShowsTheDiff(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	cfg.SandboxMode = core.SandboxReadOnly
+	r := b.open(cfg)
+	r.start("trn_1", "patch a.txt hello there", "say done")
+	q := r.request()
+	if q.Spec.Kind != core.KindFileChangeApproval || !strings.Contains(q.Spec.Details.Diff, "+hello there") || q.Spec.Details.Path != filepath.Join(b.work, "a.txt") {
+		t.Errorf("request %+v %+v", q, q.Spec.Details)
+	}
+	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionDeny}})
+	r.turnEnded("trn_1")
+	if n := len(contents[core.FileChange](r)); n != 0 {
+		t.Errorf("%d file changes were reported of a declined patch", n)
+	}
+	r.start("trn_2", "patch b.txt hello", "say done")
+	q = r.request()
+	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
+	content[core.FileChange](r)
+	r.turnEnded("trn_2")
+	if _, err := os.Stat(filepath.Join(b.work, "b.txt")); err != nil {
+		t.Error(err)
+	}
+	r.checkStream()
+}
+
+func TestRealAutoEditAcceptsEditsAndAsksForCommands(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	cfg.ApprovalMode = core.ApprovalAutoEdit
+	r := b.open(cfg)
+	r.start("trn_1", "patch a.txt hello", "run true", "say done")
+	q := r.request()
+	if q.Spec.Kind != core.KindCommandApproval {
+		t.Errorf("asked for %s", q.Spec.Kind)
+	}
+	if _, err := os.Stat(filepath.Join(b.work, "a.txt")); err != nil {
+		t.Error(err)
+	}
+	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionDeny}})
+	r.turnEnded("trn_1")
+	r.checkStream()
+}
+
+func TestRealQuestions(t *testing.T) {
+	b := newBench(t, 0)
+	r := b.open(b.session())
+	ask := func(turn string) core.RequestRaised {
+		r.start(turn, "ask Which colour?|red|blue", "outputs")
+		q := r.request()
+		if q.Spec.Kind != core.KindQuestion || len(q.Spec.Questions) != 1 || q.Spec.Questions[0].Choices[1].Value != "blue" {
+			t.Fatalf("request %+v", q)
+		}
+		return q
+	}
+	q := ask("trn_1")
+	answers := map[string][]string{q.Spec.Questions[0].ID: {"blue"}}
+	if done := r.opDone(r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionAnswer, Answers: answers}})); done.Err != nil {
+		t.Error(done.Err)
+	}
+	if msg := content[core.Message](r); !strings.Contains(msg.Text, "blue") {
+		t.Errorf("the model was told %q", msg.Text)
+	}
+	r.turnEnded("trn_1")
+
+	q = ask("trn_2")
+	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionCancel, Reason: string(core.ReasonNoAnswer)}})
+	if end := r.turnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
+		t.Errorf("an unanswered question: %+v", end)
+	}
+	q = ask("trn_3")
+	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionCancel}})
+	if end := r.turnEnded("trn_3"); end.Verdict != core.VerdictCancelled {
+		t.Errorf("a cancelled question: %+v", end)
+	}
+	r.checkStream()
+}
+
+func TestRealInterrupts(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxUnrestricted
+	r := b.open(cfg)
+	interrupt := func(turn string) core.TurnEnded {
+		op := r.send(core.Interrupt{ID: r.nextOp(), TurnID: turn})
+		end := r.turnEnded(turn)
+		if end.Verdict != core.VerdictCancelled {
+			t.Errorf("%s ended %s", turn, end.Verdict)
+		}
+		for _, n := range r.all() {
+			if d, ok := n.(core.OpDone); ok && d.Op == op && d.Err != nil {
+				t.Errorf("%s: %v", turn, d.Err)
+			}
+		}
+		return end
+	}
+
+	r.start("stream", "slow 20", "stream 100000")
+	content[core.MessageDelta](r)
+	interrupt("stream")
+	if m := contents[core.Message](r); len(m) != 1 || !m[0].Partial || !strings.HasPrefix(m[0].Text, "1 ") {
+		t.Errorf("messages %+v", m)
+	}
+
+	const mark = "731.4159"
+	r.start("command", "run sleep "+mark+" & sleep "+mark, "say late")
+	content[core.ToolStarted](r)
+	eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 0 })
+	interrupt("command")
+	if pids := running("sleep " + mark); len(pids) > 0 {
+		t.Errorf("the command lives on as %v", pids)
+	}
+	completed := contents[core.ToolCompleted](r)
+	if len(completed) != 1 || completed[0].Status == core.ToolOK {
+		t.Errorf("completed %+v", completed)
+	}
+
+	for i := range 5 {
+		turn := fmt.Sprintf("early%d", i)
+		r.opDone(r.start(turn, "slow 50", "stream 1000"))
+		interrupt(turn) // before turn/started, or just after
+	}
+	r.start("after", "say still here")
+	if end := r.turnEnded("after"); end.Verdict != core.VerdictCompleted {
+		t.Errorf("%+v", end)
+	}
+	r.checkStream()
+}
+
+func TestRealSteer(t *testing.T) {
+	b := newBench(t, 0)
+	r := b.open(b.session())
+	r.start("trn_1", "slow 20", "stream 10000")
+	content[core.MessageDelta](r)
+	if done := r.opDone(r.send(core.Steer{ID: r.nextOp(), TurnID: "trn_1", Input: core.TurnInput{Prompt: "say steered"}})); done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	end := r.turnEnded("trn_1")
+	msgs := contents[core.Message](r)
+	if end.Verdict != core.VerdictCompleted || len(msgs) != 2 || !msgs[0].Partial || msgs[1].Partial || msgs[1].Text != "steered" {
+		t.Errorf("end %+v, messages %+v", end, msgs)
+	}
+	if done := r.opDone(r.send(core.Steer{ID: r.nextOp(), TurnID: "trn_1", Input: core.TurnInput{Prompt: "x"}})); done.Err == nil {
+		t.Error("a turn that ended was steered")
+	}
+	r.checkStream()
+}
+
+func TestRealFailuresOfTheModel(t *testing.T) {
+	b := newBench(t, 0)
+	r := b.open(b.session())
+	for script, want := range map[string]core.Code{
+		"fail 401":                     core.TurnAuthRequired,
+		"fail 429":                     core.TurnRateLimited,
+		"fail 500":                     core.TurnProviderError,
+		"fail 400":                     core.TurnProviderError,
+		"fail rate_limit_exceeded":     core.TurnRateLimited,
+		"fail context_length_exceeded": core.TurnProviderError,
+		"cut":                          core.TurnProviderError,
+	} {
+		turn := "trn_" + strings.ReplaceAll(script, " ", "_")
+		r.start(turn, script)
+		end := r.turnEnded(turn)
+		if end.Verdict != core.VerdictFailed || end.Result.Error == nil || end.Result.Error.Code != want || end.Result.Error.Message == "" {
+			t.Errorf("%s: %s %+v", script, end.Verdict, end.Result.Error)
+		}
+	}
+	r.start("after", "say fine")
+	if end := r.turnEnded("after"); end.Verdict != core.VerdictCompleted {
+		t.Errorf("%+v", end)
+	}
+	r.checkStream()
+}
+
+func TestRealRetriesAreProgress(t *testing.T) {
+	b := newBench(t, 2)
+	r := b.open(b.session())
+	r.start("trn_1", "once cut", "say recovered")
+	if e := content[core.ProviderError](r); !e.WillRetry {
+		t.Errorf("%+v", e)
+	}
+	if end := r.turnEnded("trn_1"); end.Verdict != core.VerdictCompleted {
+		t.Errorf("%+v", end)
+	}
+	r.checkStream()
+}
+
+func TestRealKilledCodexIsALostLink(t *testing.T) {
+	b := newBench(t, 0)
+	r := b.open(b.session())
+	r.start("trn_1", "slow 50", "stream 10000")
+	content[core.MessageDelta](r)
+	if err := syscall.Kill(r.conn.Ready().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	err := r.ended()
+	var lost *core.Error
+	if isEOF(err) || !errors.As(err, &lost) || !strings.Contains(lost.Message, "SIGKILL") {
+		t.Errorf("ended with %v", err)
+	}
+	for _, n := range r.all() {
+		if _, ok := n.(core.TurnEnded); ok {
+			t.Error("a lost link ended the turn")
+		}
+	}
+	if err := r.conn.Send(core.Interrupt{ID: 99, TurnID: "trn_1"}); err == nil {
+		t.Error("an op was taken after the end")
+	}
+}
+
+func TestRealResumeAndForkRemember(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	r := b.open(cfg)
+	r.start("trn_1", "say the secret word is plum")
+	r.turnEnded("trn_1")
+	cfg.ProviderSesID = r.conn.Ready().ProviderSessionID
+	r.close()
+
+	r = b.open(cfg)
+	if got := r.conn.Ready().ProviderSessionID; got != cfg.ProviderSesID {
+		t.Errorf("resumed %s as %s", cfg.ProviderSesID, got)
+	}
+	r.start("trn_2", "remember")
+	if msg := content[core.Message](r); !strings.Contains(msg.Text, "plum") {
+		t.Errorf("it says %q", msg.Text)
+	}
+	r.turnEnded("trn_2")
+	r.close()
+
+	cfg.Fork = true
+	r = b.open(cfg)
+	if got := r.conn.Ready().ProviderSessionID; got == cfg.ProviderSesID {
+		t.Error("a fork has the id of its origin")
+	}
+	r.start("trn_3", "remember")
+	if msg := content[core.Message](r); !strings.Contains(msg.Text, "plum") {
+		t.Errorf("it says %q", msg.Text)
+	}
+	r.turnEnded("trn_3")
+}
