@@ -344,8 +344,15 @@ func (a *actor) release(out []Effect) {
 func (a *actor) answer(r doReply) {
 	if ch := a.waiting[r.Token]; ch != nil {
 		delete(a.waiting, r.Token)
-		if v, ok := r.Value.(SessionView); ok {
+		switch v := r.Value.(type) {
+		case SessionView:
 			v.Session.LastSeq, v.Instance = a.seq, a.host.store.Instance()
+			r.Value = v
+		case Turn:
+			v.LastSeq = a.seq
+			r.Value = v
+		case InterruptResult:
+			v.Turn.LastSeq = a.seq
 			r.Value = v
 		}
 		ch <- r // has room for it

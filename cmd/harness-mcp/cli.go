@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+const describe = `Delegate work to coding agents over MCP, and read back every step.
+
+Without a command it serves MCP on stdin and stdout, which is how an MCP client starts it.
+Try "harness-mcp demo" first: it needs no account and no other program.
+
+Every flag has an environment variable: --max-sessions is HARNESS_MCP_MAX_SESSIONS.
+Exit codes: 0 a clean end, 1 a failure, 2 a wrong command line.`
+
+// cli is the command line.
+type cli struct {
+	Common
+
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve MCP (the default)."`
+	Demo    demoCmd    `cmd:"" help:"Show the main job end to end on the built-in scripted agent."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// Common are the flags of every command.
+type Common struct {
+	DB           string        `name:"db" placeholder:"PATH" default:"${state}" help:"Journal file (${default})."`
+	LogLevel     string        `enum:"debug,info,warn,error" default:"warn" help:"What goes to stderr: debug, info, warn or error (${default})."`
+	MaxSessions  int           `default:"64" help:"Live agent sessions at most (${default})."`
+	MaxProcesses int           `default:"256" help:"Live processes at most (${default})."`
+	PathDir      []string      `placeholder:"DIR" help:"Where else to look for executables, after PATH. Repeatable."`
+	AllowDir     []string      `placeholder:"DIR" help:"Confine the agents' directories to these. Repeatable; none means no limit."`
+	Raw          string        `enum:"on,off" default:"on" help:"Keep the providers' own frames beside the events: on or off (${default})."`
+	Durability   string        `enum:"normal,full,off" default:"full" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
+	StoreFailure string        `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
+	Retention    time.Duration `default:"720h" help:"How long ended sessions are kept (${default})."`
+	Tools        string        `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`
+	Wait         int           `default:"45000" placeholder:"MS" help:"How long await and delegate wait by default, in milliseconds (${default})."`
+	AnswerBy     string        `enum:"caller,user" default:"caller" help:"user: only a person may answer agents' requests (${default})."`
+}
+
+func (c *Common) limits() core.Limits {
+	return core.Limits{
+		MaxSessions: c.MaxSessions, MaxProcesses: c.MaxProcesses, AllowDirs: c.AllowDir,
+		DropRaw: c.Raw == "off", StopOnStoreFailure: c.StoreFailure == "stop",
+		Retention: c.Retention, AnswerByUser: c.AnswerBy == "user",
+	}
+}
+
+// defaultDB is the journal in the user's state directory.
+func defaultDB() string {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return filepath.Join(os.TempDir(), "harness-mcp", "journal.db")
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "harness-mcp", "journal.db")
+}
+
+// plain gives an error as a person should read it.
+func plain(err error) string {
+	var e *core.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	s := e.Message
+	if e.Hint != "" {
+		s += "\n" + e.Hint
+	}
+	return s
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(std stdio) error {
+	_, err := fmt.Fprintf(std.out, "harness-mcp %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// version is the module's version, as the Go tool stamped it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

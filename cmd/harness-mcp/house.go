@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers"
+	"github.com/harness-mcp/harness-mcp/sqlitestore"
+)
+
+// shutdownTime is how long the end of the server may take in all.
+const shutdownTime = 5 * time.Second
+
+// house is everything that a serving command is made of.
+type house struct {
+	store   core.Store
+	harness *core.Harness
+	log     *slog.Logger
+}
+
+// build opens the store, ends what dead servers left, and wires the providers.
+func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("reading --log-level: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: level}))
+	store, err := openStore(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	report, err := process.Reap(ctx, store, store, log)
+	if err != nil {
+		log.Warn("ending what earlier servers left behind", "err", err)
+	} else if len(report.Ended) > 0 {
+		log.Warn("ended what earlier servers left behind", "processes", len(report.Ended))
+	}
+	runner := process.NewLocal(process.Options{Log: store, Instance: store.Instance(), PathDirs: c.PathDir, Logger: log})
+	h := core.New(core.Config{
+		Store:     store,
+		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log}),
+		Limits:    c.limits(), Logger: log, Environ: os.Environ(),
+	})
+	h.Recover(ctx)
+	return &house{store: store, harness: h, log: log}, nil
+}
+
+func openStore(ctx context.Context, c *Common) (core.Store, error) {
+	if c.Durability == "off" {
+		return core.NewMemStore(), nil
+	}
+	store, err := sqlitestore.Open(ctx, c.DB, sqlitestore.Options{Durability: c.Durability})
+	if err != nil {
+		return nil, fmt.Errorf("opening the journal: %w", err)
+	}
+	return store, nil
+}
+
+// close ends every session, then the store.
+func (h *house) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := h.harness.Shutdown(ctx); err != nil {
+		h.log.Warn("sessions had to be ended by force", "err", err)
+	}
+	if err := h.store.Close(); err != nil {
+		return fmt.Errorf("closing the journal: %w", err)
+	}
+	return nil
+}

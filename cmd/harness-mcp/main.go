@@ -1,0 +1,80 @@
+// Command harness-mcp is an MCP server that lets any MCP client delegate work
+// to coding-agent CLIs and supervise what they do. This package reads flags,
+// wires the parts together and turns outcomes into exit codes; it decides
+// nothing.
+//
+// Exit codes: 0 for a clean end, 1 for a failure, 2 for a wrong command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1
+	exitUsage = 2
+)
+
+func main() {
+	process.Init() // this program is also the guard of the commands it starts
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	code := run(ctx, os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// stdio is where a command reads and writes.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run executes one command line.
+func run(ctx context.Context, args []string, std stdio) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("harness-mcp"),
+		kong.Description(describe),
+		kong.DefaultEnvars("HARNESS_MCP"),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"state": defaultDB()},
+	)
+	if err != nil {
+		fmt.Fprintln(std.err, "harness-mcp:", err)
+		return exitFail
+	}
+	kctx, err := parser.Parse(args)
+	switch {
+	case exited >= 0: // --help
+		return exited
+	case err != nil:
+		fmt.Fprintf(std.err, "harness-mcp: %v\nTry: harness-mcp --help\n", err)
+		return exitUsage
+	}
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	if err := kctx.Run(&c.Common, std); err != nil {
+		if !errors.Is(err, errSilent) {
+			fmt.Fprintln(std.err, "harness-mcp:", plain(err))
+		}
+		return exitFail
+	}
+	return exitOK
+}
+
+// errSilent fails a command that has already said why.
+var errSilent = errors.New("failed")
