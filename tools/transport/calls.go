@@ -88,15 +88,14 @@ func (t *calls) admit(ctx context.Context, id string, l lane, size int) (*call, 
 // await blocks until it is the call's turn. It reports false when the call
 // was cancelled first.
 func (c *call) await() bool {
-	if c.lane != laneTool {
-		return true
+	if c.lane == laneTool {
+		select {
+		case c.table.turns <- struct{}{}:
+			c.turn = true
+		case <-c.ctx.Done():
+		}
 	}
-	select {
-	case c.table.turns <- struct{}{}:
-		c.turn = true
-	case <-c.ctx.Done():
-	}
-	return c.turn
+	return c.ctx.Err() == nil
 }
 
 // end takes the call out of the table. Its response must have been written.

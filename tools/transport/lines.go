@@ -96,22 +96,42 @@ type unencodable struct{ err error }
 func (u *unencodable) Error() string { return "encode message: " + u.err.Error() }
 func (u *unencodable) Unwrap() error { return u.err }
 
+// send encodes and writes a message. The first sender to come writes for
+// those that come meanwhile; a sender waits while more than maxUnwritten bytes
+// do.
 func (l *lineWriter) send(message any) error {
+	return l.encode(message, func() error { return l.drain() })
+}
+
+// post is send for those who must not wait for the client to read: another
+// goroutine writes. Only maxUnwritten makes it wait.
+func (l *lineWriter) post(message any) error {
+	return l.encode(message, func() error {
+		go func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			_ = l.drain() // the next sender meets the error
+		}()
+		return nil
+	})
+}
+
+func (l *lineWriter) encode(message any, write func() error) error {
 	e := encodings.Get().(*encoding)
 	e.buf.Reset()
 	if err := e.enc.Encode(message); err != nil {
 		return &unencodable{err}
 	}
-	err := l.write(e.buf.Bytes())
+	err := l.add(e.buf.Bytes(), write)
 	if e.buf.Cap() <= maxSpareBytes {
 		encodings.Put(e)
 	}
 	return err
 }
 
-// write appends a line. The first writer to come writes for those that come
-// meanwhile; a writer waits only while more than maxUnwritten bytes do.
-func (l *lineWriter) write(line []byte) error {
+// add appends a line and has it written, unless somebody is writing already
+// and will take it along. write is called with l.mu held.
+func (l *lineWriter) add(line []byte, write func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.flushing && len(l.pending) > maxUnwritten && l.err == nil {
@@ -125,6 +145,11 @@ func (l *lineWriter) write(line []byte) error {
 		return nil
 	}
 	l.flushing = true
+	return write()
+}
+
+// drain writes until nothing is pending; l.mu is held.
+func (l *lineWriter) drain() error {
 	for len(l.pending) > 0 && l.err == nil {
 		l.flush()
 	}

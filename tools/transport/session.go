@@ -45,28 +45,33 @@ func newSession(ctx context.Context, c *client, to sink, e *envelope) *session {
 // close sends what is queued; nothing of the request follows.
 func (s *session) close() { s.notes.close() }
 
-// notify writes one notification of the request. The acknowledgement of a
-// stream opens it, so that nothing on a stream comes before it.
+// notify writes one notification of the request.
 func (s *session) notify(n mcp.JSONRPCNotification) {
 	s.mu.Lock()
 	stream := s.stream
 	s.mu.Unlock()
-	if stream != nil {
-		n = stream.tagged(n)
-	}
-	_ = s.to.send(n) // a failed write ends the connection
-	if n.Method == mcp.MethodNotificationSubscriptionsAcknowledged {
-		s.open(stream)
+	switch {
+	case stream == nil:
+		_ = s.to.send(n) // a failed write ends the connection
+	case n.Method == mcp.MethodNotificationSubscriptionsAcknowledged:
+		s.acknowledge(stream, n)
+	default:
+		stream.send(n)
 	}
 }
 
-// open lets the connection's feed reach the stream, unless it has ended.
-func (s *session) open(acknowledged *stream) {
+// acknowledge opens a stream. It is the first message on it: the feed finds
+// the stream before the client knows, so that the client misses nothing, but
+// waits for this message.
+func (s *session) acknowledge(stream *stream, n mcp.JSONRPCNotification) {
+	stream.mu.Lock()
+	defer stream.mu.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stream != nil && s.stream == acknowledged {
-		s.client.openStream(s.stream)
+	if s.stream == stream { // it may have ended already
+		s.client.openStream(stream)
 	}
+	s.mu.Unlock()
+	_ = s.to.send(stream.tagged(n))
 }
 
 // SessionID names the connection: it is the same for all its requests.

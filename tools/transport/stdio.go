@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -28,8 +31,16 @@ import (
 // blocks in in.Read outlives ServeStdio until the read returns; ServeStdio
 // ends it through SetReadDeadline where in has it, else closing in is up to
 // the caller.
+//
+// By default a Go program dies of the signal when it writes to a standard
+// output that nobody reads any more. When out is os.Stdout, ServeStdio
+// catches SIGPIPE from then on, so that a client that vanished is an error
+// like any other and the program can put its house in order.
 func ServeStdio(ctx context.Context, srv *server.MCPServer, in io.Reader, out io.Writer, opts Options) error {
 	opts = opts.withDefaults()
+	if out == io.Writer(os.Stdout) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not ignored: children would inherit that
+	}
 	c := &stdio{
 		srv:     srv,
 		opts:    opts,
@@ -131,7 +142,7 @@ func (c *stdio) receive(line []byte) {
 	case e.Method == "notifications/cancelled":
 		c.calls.cancel(string(e.Params.RequestID))
 	case !e.hasID(), e.inPlace():
-		c.handle(c.ctx, &e, line, func() bool { return true })
+		c.handle(c.ctx, &e, line, c.out.post)
 	default:
 		c.dispatch(&e, line)
 	}
@@ -166,22 +177,27 @@ func (c *stdio) dispatch(e *envelope, line []byte) {
 	c.workers.run(func() {
 		defer call.end()
 		if call.await() {
-			c.handle(call.ctx, e, line, func() bool { return !call.cancelled.Load() })
+			c.handle(call.ctx, e, line, func(response any) error {
+				if call.cancelled.Load() {
+					return nil
+				}
+				return c.out.send(response)
+			})
 		} else if !call.cancelled.Load() {
 			c.refuse(e.ID, &refusal{codeBusy, "the server is shutting down"})
 		}
 	})
 }
 
-// handle serves one message: its notifications, then its response if one is
-// due, also when the handler ended its goroutine.
-func (c *stdio) handle(ctx context.Context, e *envelope, line []byte, due func() bool) {
+// handle serves one message: its notifications leave, then its response goes
+// to send, also when the handler ended its goroutine.
+func (c *stdio) handle(ctx context.Context, e *envelope, line []byte, send func(any) error) {
 	s := newSession(ctx, c.client, c.out, e)
 	var response any
 	defer func() {
 		s.close()
-		if response != nil && due() {
-			c.respond(e.ID, response)
+		if response != nil {
+			c.respond(e.ID, response, send)
 		}
 	}()
 	c.call(c.srv.WithContext(ctx, s), e, line, &response)
@@ -209,15 +225,17 @@ func (c *stdio) call(ctx context.Context, e *envelope, line []byte, response *an
 	finished = true
 }
 
-func (c *stdio) respond(id json.RawMessage, response any) {
-	err := c.out.send(response)
+func (c *stdio) respond(id json.RawMessage, response any, send func(any) error) {
+	err := send(response)
 	var bad *unencodable
 	if errors.As(err, &bad) {
 		c.log.Error("a response has no JSON form", "error", bad.err)
-		c.refuse(id, &refusal{mcp.INTERNAL_ERROR, "internal error: the result cannot be encoded"})
-	}
+		_ = send(errorReply(id, mcp.INTERNAL_ERROR, "internal error: the result cannot be encoded"))
+	} // any other error ends the connection
 }
 
+// refuse answers without waiting for the client to read: the read loop calls
+// it, and cancellations must still be read.
 func (c *stdio) refuse(id json.RawMessage, r *refusal) {
-	_ = c.out.send(errorReply(id, r.code, r.message)) // a failed write ends the connection
+	_ = c.out.post(errorReply(id, r.code, r.message)) // a failed write ends the connection
 }

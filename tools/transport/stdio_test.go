@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -553,4 +555,88 @@ func TestTwoConnectionsShareAServer(t *testing.T) {
 	b.Initialize(t.Context())
 	a.MustCall(t.Context(), "noop", nil)
 	b.MustCall(t.Context(), "noop", nil)
+}
+
+func TestAClientThatDoesNotReadCanStillCancel(t *testing.T) {
+	g := newGate()
+	in, w := io.Pipe()
+	reading := make(chan struct{})
+	served := make(chan error, 1)
+	out := writerFunc(func(p []byte) (int, error) { <-reading; return len(p), nil })
+	go func() {
+		served <- transport.ServeStdio(t.Context(), newServer(g.tool("wait")), in, out, transport.Options{})
+	}()
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait"}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"ping"}`, `not JSON`, `[]`,
+		`{"jsonrpc":"2.0","id":3,"method":"ping"}`,
+	} {
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-g.entered
+	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-g.left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the handler's context: %v", err)
+	}
+	close(reading)
+	_ = w.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAClosedStandardOutputIsAnErrorNotADeath(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"=ours")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	// Its input stays open: only the failed write can end the server.
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), "write to the client") {
+		t.Errorf("the server ended with %v: %s", cmd.ProcessState, stderr.String())
+	}
+}
+
+func FuzzInputNeverBreaksTheServer(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noop"}}`,
+		`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		"[]\n{}\n\x00\n\"\n{\"id\":null}\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var out bytes.Buffer
+		if err := transport.ServeStdio(t.Context(), newServer(), bytes.NewReader(input), &out, transport.Options{Log: quiet()}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(out.Bytes()) {
+			if !json.Valid(line) || line[len(line)-1] != '\n' {
+				t.Errorf("not a message: %q", line)
+			}
+		}
+	})
 }
