@@ -189,8 +189,8 @@ func (l *link) quiet(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("Recv whose context ended gave %w", err)
 		}
-		if err := l.watch.See(n); err != nil {
-			return violation{err}
+		if err := l.see(n); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("an idle Conn gave %d notices and did not heed the end of the context", maxLeft)

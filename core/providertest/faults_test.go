@@ -258,6 +258,22 @@ func TestEveryCheckIsKnownToFail(t *testing.T) {
 	}
 }
 
+// TestAFailingCheckShowsTheLastNotices: with a real agent they are all that a
+// person has to go by.
+func TestAFailingCheckShowsTheLastNotices(t *testing.T) {
+	p := notices(func(n core.TurnEnded) []core.Notice { return []core.Notice{n, n} })(nil)
+	p.Provider = demo.New(demo.Options{Dir: t.TempDir()})
+	err := check(t, "a turn with text").Func(&Env{Config: demoConfig(p)})
+	if err == nil {
+		t.Fatal("the check found nothing")
+	}
+	for _, want := range []string{"the last notices were:", "OpDone 1\n", "message_delta trn_", "Text:lighthouse", "TurnEnded trn_"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
 // TestTheSuiteFindsGoroutinesLeftBehind cannot run in fake time: goleak looks
 // at every goroutine of the program.
 func TestTheSuiteFindsGoroutinesLeftBehind(t *testing.T) {

@@ -15,6 +15,7 @@ type link struct {
 	conn  core.Conn
 	watch *Watch
 	ops   core.OpID
+	trail trail
 }
 
 // within runs a call that must return in time. A call that does not is left
@@ -71,12 +72,16 @@ func (e *Env) with(do func(*link) error) error {
 // end closes the Conn and gives err, or what was wrong with the closing. A
 // failed closing is never hidden by a skip.
 func (l *link) end(err error) error {
+	shown := l.trail.behind(err)
 	closed := l.close()
 	var s skip
-	if closed != nil && errors.As(err, &s) {
-		return closed
+	if errors.As(err, &s) {
+		shown = err
+		if closed != nil {
+			return closed
+		}
 	}
-	return errors.Join(err, closed)
+	return errors.Join(shown, closed)
 }
 
 // fence plays a turn that must work, and then looks for ops that were never
@@ -119,7 +124,7 @@ const maxLeft = 100_000
 // drain reads to the end of a closed Conn.
 func (l *link) drain() error {
 	for range maxLeft {
-		n, err := l.next("the end after Close")
+		_, err := l.next("the end after Close")
 		var rule violation
 		switch {
 		case errors.As(err, &rule):
@@ -130,8 +135,6 @@ func (l *link) drain() error {
 			return err
 		case err != nil:
 			return nil
-		case n == nil:
-			return errors.New("Recv gave neither a notice nor an error")
 		}
 	}
 	return fmt.Errorf("Recv still gives notices after Close and %d of them", maxLeft)
@@ -153,10 +156,16 @@ func (l *link) next(what string) (core.Notice, error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting for %s: %w", what, err)
 	}
+	return n, l.see(n)
+}
+
+// see puts a notice through the watch.
+func (l *link) see(n core.Notice) error {
+	l.trail.add(n)
 	if err := l.watch.See(n); err != nil {
-		return nil, violation{err}
+		return violation{err}
 	}
-	return n, nil
+	return nil
 }
 
 // recv calls Recv and does not trust it to come back.
