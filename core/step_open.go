@@ -14,6 +14,11 @@ func (m *machine) start(in inStart) {
 // resume opens the provider conversation again, under the same id and journal.
 // If that fails, nothing has changed.
 func (m *machine) resume(in inResume) {
+	if m.s.End == EndGone {
+		m.refuse(in.Token, Errorf(CodeNotFound, "session %s was never ready and is gone", m.s.Base.Config.SessionID).
+			WithHint("Start it again with start_session."))
+		return
+	}
 	if st := m.s.Status(); st.Live() {
 		m.refuse(in.Token, Errorf(CodeSessionInUse, "session %s is %s", m.s.Base.Config.SessionID, st).
 			WithHint("It needs no resume: use send_message or follow_up.").WithDetail("state", st))
@@ -98,9 +103,8 @@ func (m *machine) idle() {
 func (m *machine) cancelOpening(err *Error, word End, reason Reason, closer Token) {
 	if m.s.Closing != nil {
 		m.joinClosing(closer)
-		if word == EndKilled {
-			c := *m.s.Closing
-			c.Word = word
+		if c := *m.s.Closing; word == EndKilled || c.Word == EndFailed { // a caller's end over a failure of ours
+			c.Word, c.Reason = word, reason
 			m.s.Closing = &c
 		}
 		return

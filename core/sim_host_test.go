@@ -1,0 +1,324 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// simHost is the host of one session as the design describes it, without its
+// goroutine: a mailbox, drains of 1 to 64 inputs, one commit for a drain, and
+// what leaves the process only after the commit.
+type simHost struct {
+	w  *simWorld
+	id string
+	s  State
+
+	cmds, notes []Input // commands have a channel of their own
+	timers      map[TimerID]time.Time
+	tokens      map[Token]string // callers who wait, and for what
+	keys        map[Token]string // idempotency keys of callers
+	kept        map[string]bool
+	conns       map[uint64]*simAgent
+	opening     uint64 // the epoch that is being opened, 0 for none
+
+	live    *fold    // over every event, committed or only live
+	pending []Effect // of the drain under way
+	seq     uint64   // the last number given
+	sent    simSent
+	gone    bool // nothing is left of it
+	// lossy says that events were not stored: the store's journal has a gap.
+	lossy    bool
+	degraded bool
+	failStop bool // the store failed under the policy to stop
+
+	stored *simStored
+	ids    []string // turns, for callers with stale ids
+	asks   []string // requests
+}
+
+// simStored is what the store has of a session.
+type simStored struct {
+	rec      SessionRecord
+	turns    map[string]TurnRecord
+	requests map[string]Request
+	journal  *fold
+	lastSeq  uint64
+	gap      bool
+}
+
+// simSent is what is in flight, to check that there is never too much.
+type simSent struct {
+	starts    map[string]bool // turns that were handed over
+	stops     map[string]bool // turns that were interrupted
+	configure OpID
+}
+
+type simFailure struct{ what string }
+
+func (h *simHost) fail(format string, args ...any) {
+	panic(simFailure{fmt.Sprintf("%s: ", h.id) + fmt.Sprintf(format, args...)})
+}
+
+func newSimHost(w *simWorld, id string, cfg SessionConfig) *simHost {
+	return &simHost{w: w, id: id, s: NewState(cfg, rigCapabilities(), Durable, w.now),
+		timers: map[TimerID]time.Time{}, tokens: map[Token]string{}, keys: map[Token]string{}, kept: map[string]bool{}, conns: map[uint64]*simAgent{}, live: newFold(),
+		sent: simSent{starts: map[string]bool{}, stops: map[string]bool{}}}
+}
+
+// drain takes up to n inputs, in an order that mix decides between the two
+// channels, then the timers that are due, steps them and commits once.
+func (h *simHost) drain(n int, d *dice) {
+	for range n {
+		switch {
+		case len(h.cmds) == 0 && len(h.notes) == 0:
+		case len(h.notes) == 0 || len(h.cmds) > 0 && d.n(2) == 0:
+			h.step(pop(&h.cmds))
+		default:
+			h.step(pop(&h.notes))
+		}
+	}
+	h.due()
+	h.commit(d)
+}
+
+func (h *simHost) hangingUp() bool {
+	for _, c := range h.conns {
+		if c.hungUp && !c.closed {
+			return true
+		}
+	}
+	return false
+}
+
+func pop[T any](q *[]T) T {
+	v := (*q)[0]
+	*q = (*q)[1:]
+	return v
+}
+
+// due steps the timers whose time has come. One that an input of the same
+// drain has disarmed is dropped.
+func (h *simHost) due() {
+	var ids []TimerID
+	for id, at := range h.timers {
+		if !at.After(h.w.now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b TimerID) int {
+		return cmp.Or(h.timers[a].Compare(h.timers[b]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Op, b.Op))
+	})
+	for _, id := range ids {
+		if at, ok := h.timers[id]; ok && !at.After(h.w.now) {
+			delete(h.timers, id)
+			h.step(inTimer{Timer: id})
+		}
+	}
+}
+
+// step feeds the machine and checks what must hold after every step.
+func (h *simHost) step(in Input) {
+	before := h.s
+	sample := h.w.steps%simSample == 0
+	var old string
+	if sample {
+		old = frozen(h.w.t, before)
+	}
+	next, out := step(before, in, h.w.now)
+	h.w.steps++
+	h.w.note(h, in, out)
+	if sample {
+		if frozen(h.w.t, before) != old {
+			h.fail("%T changed the old State in place", in)
+		}
+		if again, out2 := step(before, in, h.w.now); !reflect.DeepEqual(again, next) || !reflect.DeepEqual(out2, out) {
+			h.fail("%T twice on the same State gives two results", in)
+		}
+	}
+	h.s = next
+	for _, e := range out {
+		h.effect(e)
+	}
+	h.pending = append(h.pending, out...)
+	if len(out) == 1 {
+		if r, ok := out[0].(doReply); ok && r.Err != nil && isCommand(in) && !reflect.DeepEqual(before, next) {
+			h.fail("%T was refused with %s and changed the State", in, r.Err.Code)
+		}
+	}
+	h.check()
+}
+
+func isCommand(in Input) bool {
+	switch in.(type) {
+	case inSend, inSteer, inRespond, inInterrupt, inConfigure, inClose, inResume:
+		return true
+	}
+	return false
+}
+
+// effect takes what is true at once: timers, the order of events, who has been
+// answered and what is in flight.
+func (h *simHost) effect(e Effect) {
+	switch e := e.(type) {
+	case doAppend:
+		if err := h.live.apply(e); err != nil {
+			h.fail("journal: %v", err)
+		}
+		if e.Type.EndsTurn() {
+			delete(h.sent.stops, e.TurnID)
+			delete(h.sent.starts, e.TurnID)
+		}
+	case doArm:
+		h.timers[e.Timer] = e.At
+	case doDisarm:
+		delete(h.timers, e.Timer)
+	case doReply:
+		what, waits := h.tokens[e.Token]
+		if !waits {
+			h.fail("token %d was answered twice, or never waited", e.Token)
+		}
+		if (e.Err == nil) == (e.Value == nil) {
+			h.fail("%s was answered with %v and %v", what, e.Value, e.Err)
+		}
+		if key := h.keys[e.Token]; key != "" && h.kept[key] != (e.Err == nil) {
+			h.fail("%s with a key was answered with %v, the key is kept: %v", what, e.Err, h.kept[key])
+		}
+		delete(h.tokens, e.Token)
+	case doKeep:
+		if h.kept[e.Key.Key] {
+			h.fail("a key was kept twice")
+		}
+		h.kept[e.Key.Key] = true
+	case doSend:
+		h.inFlight(e.Op)
+	}
+}
+
+func (h *simHost) inFlight(op Op) {
+	switch op := op.(type) {
+	case StartTurn:
+		if h.sent.starts[op.TurnID] {
+			h.fail("StartTurn of %s was sent twice", op.TurnID)
+		}
+		for id := range h.sent.starts {
+			if t := h.live.turns[id]; t != nil && t.phase == foldAccepted {
+				h.fail("StartTurn of %s while %s is not accepted yet", op.TurnID, id)
+			}
+		}
+		if t := h.live.turns[op.TurnID]; t == nil || t.phase != foldAccepted {
+			h.fail("StartTurn of %s, which is not accepted", op.TurnID)
+		}
+		h.sent.starts[op.TurnID] = true
+	case Interrupt:
+		if len(h.sent.stops) > 0 {
+			h.fail("Interrupt of %s while %v is on its way", op.TurnID, h.sent.stops)
+		}
+		t := h.s.Active()
+		if t == nil || t.Name != op.TurnID {
+			h.fail("Interrupt of %s, which is not the active turn", op.TurnID)
+		}
+		h.sent.stops[t.Rec.ID] = true
+	case Configure:
+		n := 0
+		for _, p := range h.s.Ops {
+			if p.Kind == OpConfigure {
+				n++
+			}
+		}
+		if n != 1 {
+			h.fail("%d Configure ops are in flight", n)
+		}
+	}
+}
+
+// check holds the invariants of one session against its State.
+func (h *simHost) check() {
+	st, folded := h.s.Status(), h.live.status()
+	switch st {
+	case StatusOpening, StatusClosing:
+	default:
+		if st != folded && h.s.End != EndGone {
+			h.fail("the status is %s, the journal says %s", st, folded)
+		}
+	}
+	h.checkTurns()
+	if h.s.End != EndNone || h.s.Link == LinkLost {
+		if len(h.timers) > 0 {
+			h.fail("%s with timers %v", st, h.timers)
+		}
+		if len(h.tokens) > 0 && h.waitsInside() {
+			h.fail("%s with callers who wait: %v", st, h.tokens)
+		}
+		if len(h.s.Ops) > 0 || h.s.Turn != nil || h.s.Theirs != nil || len(h.s.Queue) > 0 {
+			h.fail("%s with work left", st)
+		}
+	}
+}
+
+// waitsInside says whether a caller waits for the machine, not in the mailbox.
+func (h *simHost) waitsInside() bool { return len(h.tokens) > countTokens(h.cmds) }
+
+func countTokens(ins []Input) int {
+	n := 0
+	for _, in := range ins {
+		if tokenOf(in) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func tokenOf(in Input) Token {
+	switch in := in.(type) {
+	case inStart:
+		return in.Token
+	case inSend:
+		return in.Token
+	case inSteer:
+		return in.Token
+	case inRespond:
+		return in.Token
+	case inInterrupt:
+		return in.Token
+	case inConfigure:
+		return in.Token
+	case inClose:
+		return in.Token
+	case inResume:
+		return in.Token
+	}
+	return 0
+}
+
+// checkTurns compares the turns, requests and queue with the journal's.
+func (h *simHost) checkTurns() {
+	for _, t := range []*ActiveTurn{h.s.Turn, h.s.Theirs} {
+		if t == nil {
+			continue
+		}
+		f := h.live.turns[t.Rec.ID]
+		if f == nil || f.status() != t.Status() {
+			h.fail("turn %s is %s, the journal says %v", t.Rec.ID, t.Status(), f)
+		}
+		if f.open != len(t.Requests) {
+			h.fail("turn %s has %d open requests, the journal says %d", t.Rec.ID, len(t.Requests), f.open)
+		}
+	}
+	if o, p := h.s.Turn, h.s.Theirs; o != nil && p != nil && o.Phase == PhaseRunning {
+		h.fail("two turns run: %s and %s", o.Rec.ID, p.Rec.ID)
+	}
+	if (h.s.Turn == nil) != (h.live.ours == "") || (h.s.Theirs == nil) != (h.live.theirs == "") || len(h.s.Queue) != len(h.live.queue) {
+		h.fail("the journal has other active turns: %q, %q and %d queued", h.live.ours, h.live.theirs, len(h.live.queue))
+	}
+	for i, q := range h.s.Queue {
+		if h.live.queue[i] != q.Rec.ID {
+			h.fail("the queue has another order than the journal")
+		}
+	}
+	if len(h.s.Queue) > MaxQueue {
+		h.fail("%d turns are queued", len(h.s.Queue))
+	}
+}

@@ -1,0 +1,138 @@
+package core
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// simScript is how many actions one world lives through.
+const simScript = 400
+
+// The simulator plays worlds of sessions with racing callers, rude agents,
+// failing and stalling stores, restarts and shutdowns, and holds the
+// invariants after every step. A failure is shrunk to the few actions that
+// make it, and printed with its steps.
+func TestSimulatedWorldsKeepTheInvariants(t *testing.T) {
+	steps, worlds := 0, uint64(0)
+	for steps < simSteps {
+		n, err := playSeed(t, worlds)
+		if err != "" {
+			script := shrink(t, worlds, generate(worlds))
+			_, why, trace := play(t, worlds, script, true)
+			t.Fatalf("seed %d breaks an invariant: %s\nshrunk to %d actions: %v\n%s", worlds, why, len(script), script, strings.Join(trace, "\n"))
+		}
+		steps += n
+		worlds++
+	}
+	t.Logf("%d steps in %d worlds", steps, worlds)
+	if simSteps < simCovers {
+		return
+	}
+	for _, what := range expectedInWorlds() {
+		if !simSeen[what] {
+			t.Errorf("no world has been through: %s", what)
+		}
+	}
+}
+
+// simSeen collects what the worlds of this run have been through.
+var simSeen = map[string]bool{}
+
+// simCovers is how many steps surely go through everything.
+const simCovers = 500_000
+
+// expectedInWorlds lists what a long run must have met, so that a simulator
+// that has quietly become too tame is noticed.
+func expectedInWorlds() []string {
+	var out []string
+	for _, t := range EventTypes() {
+		switch {
+		case strings.HasPrefix(string(t), "process_"), t == TypeStdout, t == TypeStderr, t.IsDelta() && t != TypeMessageDelta:
+		case slices.Contains([]EventType{TypeReasoning, TypeToolCompleted, TypePlanUpdated, TypeRateLimit, TypeProviderError}, t):
+		default:
+			out = append(out, string(t))
+		}
+	}
+	for _, c := range []Code{CodeStartFailed, CodeStartTimeout, CodeSessionInUse, CodeTurnInProgress, CodeCommandInProgress, CodeSessionUnavailable,
+		CodeSessionClosed, CodeNoActiveTurn, CodeTurnNotActive, CodeRequestNotPending, CodeAction, CodeResponseRejected,
+		CodeResponseUncertain, CodeCapability, CodeShuttingDown, CodeStoreFailed} {
+		out = append(out, "refused "+string(c))
+	}
+	for _, st := range []SessionStatus{StatusOpening, StatusIdle, StatusStarting, StatusRunning, StatusAwaitingInput, StatusCancelling,
+		StatusClosing, StatusUnavailable, StatusClosed, StatusFailed, StatusKilled} {
+		for _, in := range []string{"inSend", "inSteer", "inRespond", "inInterrupt", "inConfigure", "inClose", "inShutdown", "inStoreFailed"} {
+			out = append(out, string(st)+" "+in)
+		}
+		if st.Live() && st != StatusOpening {
+			out = append(out, string(st)+" inNotice", string(st)+" inLinkLost", string(st)+" inTimer")
+		}
+	}
+	return out
+}
+
+func playSeed(t testing.TB, seed uint64) (int, string) {
+	n, err, _ := play(t, seed, generate(seed), false)
+	return n, err
+}
+
+// generate makes the script of a seed.
+func generate(seed uint64) []action {
+	r := rand.New(rand.NewPCG(seed, 42))
+	var kinds []simKind
+	for k := simStart; k <= simShutdown; k++ {
+		for range simWeights[k] {
+			kinds = append(kinds, k)
+		}
+	}
+	script := make([]action, simScript)
+	for i := range script {
+		script[i] = action{kind: kinds[r.IntN(len(kinds))], session: uint8(r.IntN(simSessions)), arg: r.Uint32()}
+	}
+	return script
+}
+
+// play runs a script; why says which invariant broke, "" for none.
+func play(t testing.TB, seed uint64, script []action, traced bool) (steps int, why string, trace []string) {
+	w := &simWorld{t: t, now: rigStart, stop: seed%4 == 3, seen: simSeen}
+	if traced {
+		w.trace = &trace
+	}
+	defer func() {
+		steps = w.steps
+		switch r := recover().(type) {
+		case nil:
+		case simFailure:
+			why = r.what
+		default:
+			why = fmt.Sprintf("panic: %v", r)
+		}
+	}()
+	for _, a := range script {
+		w.act(a)
+	}
+	w.settle()
+	return w.steps, "", trace
+}
+
+// shrink removes actions as long as the script still fails, in ever smaller
+// pieces.
+func shrink(t testing.TB, seed uint64, script []action) []action {
+	for size := len(script) / 2; size > 0; {
+		removed := false
+		for i := 0; i+size <= len(script); {
+			less := slices.Delete(slices.Clone(script), i, i+size)
+			if _, why, _ := play(t, seed, less, false); why != "" {
+				script, removed = less, true
+				continue
+			}
+			i += size
+		}
+		if !removed {
+			size /= 2
+		}
+	}
+	return script
+}

@@ -1,0 +1,346 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// commit writes a drain at once and then releases what was to leave the
+// process. A store that fails may fail before or after it has written.
+func (h *simHost) commit(d *dice) {
+	batch := h.pending
+	h.pending = nil
+	if !durable(batch) || h.degraded {
+		h.release(batch, true)
+		return
+	}
+	switch h.w.store {
+	case storeStalls:
+		h.w.now = h.w.now.Add(time.Duration(d.n(4000)) * time.Millisecond)
+	case storeFails:
+		if d.n(3) > 0 {
+			h.storeFailed(batch)
+			return
+		} // else it is found on disk after all, which is a success
+	}
+	h.write(batch)
+	h.release(batch, true)
+}
+
+func durable(batch []Effect) bool {
+	return slices.ContainsFunc(batch, func(e Effect) bool {
+		switch e.(type) {
+		case doAppend, doPutTurn, doPutRequest, doKeep:
+			return true
+		}
+		return false
+	})
+}
+
+// storeFailed tells the machine. Under degrade store_failed comes first and the
+// events of the batch are numbered after it, live only; under stop no op of
+// the batch is sent and its callers hear of the failure.
+func (h *simHost) storeFailed(batch []Effect) {
+	for _, e := range batch { // these numbers may be on disk: they are not used again
+		if _, ok := e.(doAppend); ok {
+			h.seq++
+		}
+	}
+	h.degraded, h.lossy, h.failStop = true, true, h.w.stop
+	h.step(inStoreFailed{Message: "disk full", Stop: h.w.stop})
+	news := h.pending
+	h.pending = nil
+	h.release(news, true)
+	h.release(batch, !h.w.stop)
+}
+
+// write stores the batch with the session's row, and checks the rows against
+// the journal.
+func (h *simHost) write(batch []Effect) {
+	if h.s.End == EndGone || h.s.Opening != nil && h.s.Opening.Prior == nil {
+		return // only keys: nothing else is stored of a session that is not ready
+	}
+	if h.stored == nil {
+		h.stored = &simStored{turns: map[string]TurnRecord{}, requests: map[string]Request{}, journal: newFold()}
+	}
+	for _, e := range batch {
+		switch e := e.(type) {
+		case doAppend:
+			if !h.stored.gap {
+				if err := h.stored.journal.apply(e); err != nil {
+					h.fail("stored journal: %v", err)
+				}
+			}
+		case doPutTurn:
+			h.stored.turns[e.Turn.ID] = TurnRecord{Turn: e.Turn, Input: e.Input}
+		case doPutRequest:
+			h.stored.requests[e.Request.ID] = e.Request
+		}
+	}
+	row := h.s
+	if o := h.s.Opening; o != nil && o.Prior != nil { // a resume changes nothing before it is ready
+		row = *o.Prior
+	}
+	h.stored.rec = SessionRecord{Session: row.Snapshot(), Launch: row.Base.Config}
+	h.checkStored()
+}
+
+// checkStored compares every row that the events since the last commit touched
+// with what the journal says: claimed folds to pending.
+func (h *simHost) checkStored() {
+	for _, id := range h.live.touched {
+		if t := h.live.turns[id]; t != nil {
+			if row, ok := h.stored.turns[id]; !ok || row.Turn.Status != t.status() {
+				h.fail("turn %s is stored as %q, the journal says %s", id, row.Turn.Status, t.status())
+			}
+		}
+		if q := h.live.requests[id]; q != nil {
+			row := h.stored.requests[id].Status
+			if row == RequestClaimed {
+				row = RequestPending
+			}
+			if row != q.word {
+				h.fail("request %s is stored as %q, the journal says %s", id, row, q.word)
+			}
+		}
+	}
+	h.live.touched = h.live.touched[:0]
+	if st := h.stored.rec.Session.Status; st != StatusClosing && st != StatusOpening && !h.stored.gap && st != h.stored.journal.status() {
+		h.fail("the session is stored as %s, its journal says %s", st, h.stored.journal.status())
+	}
+}
+
+// release carries out, in order, what a commit held back. Only ops depend on
+// the commit having worked; an opening and an end are carried out always.
+func (h *simHost) release(batch []Effect, ops bool) {
+	for _, e := range batch {
+		switch e := e.(type) {
+		case doAppend:
+			h.seq++
+			if h.stored != nil && h.seq > h.stored.lastSeq {
+				h.stored.lastSeq = h.seq
+			}
+		case doSend:
+			if ops {
+				h.deliver(e.Op)
+			}
+		case doOpen:
+			if h.opening != 0 {
+				h.fail("two openings at once")
+			}
+			h.opening = e.Epoch
+		case doHangup:
+			if c := h.conns[e.Epoch]; c != nil {
+				c.hungUp = true
+			}
+		case doDiscard:
+			h.gone = true
+		}
+	}
+	if h.gone && (len(h.timers) > 0 || h.waitsInside()) {
+		h.fail("a start that came to nothing leaves timers or callers")
+	}
+}
+
+// recovered writes what was missed, once the store works again.
+func (h *simHost) recovered() {
+	if !h.degraded || h.failStop || h.s.End == EndGone || h.s.Status() == StatusOpening || h.w.store == storeFails {
+		return
+	}
+	h.degraded = false
+	h.step(inStoreRecovered{LostFrom: 1, LostTo: h.seq})
+	batch := h.pending
+	h.pending = nil
+	if h.stored == nil {
+		h.stored = &simStored{turns: map[string]TurnRecord{}, requests: map[string]Request{}, journal: newFold()}
+	}
+	h.stored.gap = true
+	for id := range h.live.turns {
+		h.stored.turns[id] = h.rowOf(id)
+	}
+	for id, q := range h.live.requests {
+		h.stored.requests[id] = Request{ID: id, TurnID: q.turn, Status: q.word}
+	}
+	h.write(batch)
+	h.release(batch, true)
+}
+
+func (h *simHost) rowOf(id string) TurnRecord {
+	f := h.live.turns[id]
+	rec := TurnRecord{Turn: Turn{ID: id, Origin: f.origin, Status: f.status()}}
+	for _, t := range []*ActiveTurn{h.s.Turn, h.s.Theirs} {
+		if t != nil && t.Rec.ID == id {
+			rec.Turn = t.Snapshot()
+		}
+	}
+	for _, q := range h.s.Queue {
+		if q.Rec.ID == id {
+			in := q.Input
+			rec.Turn, rec.Input = q.Rec, &in
+		}
+	}
+	return rec
+}
+
+// restart is the death of the server: all but the store is lost, and a new
+// host recovers what it finds. It gives nil when nothing was stored.
+func (h *simHost) restart() *simHost {
+	if h.stored == nil {
+		return nil
+	}
+	n := newSimHost(h.w, h.id, h.stored.rec.Launch)
+	n.ids, n.asks, n.stored = h.ids, h.asks, h.stored
+	n.s = rebuild(h.stored, n.s.Base.Capabilities)
+	n.live, n.seq = refold(h.stored), h.stored.lastSeq
+	st := h.stored.rec.Session.Status
+	if got := n.s.Status(); got != st && st != StatusClosing {
+		h.fail("stored as %s, rebuilt as %s", st, got)
+	}
+	n.check()
+	reason := ReasonServerRestarted
+	if h.lossy && h.stored.rec.Session.Durability == DurabilityDegraded {
+		reason = ReasonDurabilityLost
+	}
+	n.step(inRecover{Reason: reason})
+	if n.s.Status().Live() {
+		h.fail("recovered and %s", n.s.Status())
+	}
+	batch := n.pending
+	n.pending = nil
+	n.write(batch)
+	n.release(batch, true)
+	return n
+}
+
+// rebuild makes a State of what the store has, as a server does that meets the
+// sessions of a dead one.
+func rebuild(st *simStored, caps Capabilities) State {
+	r := st.rec.Session
+	s := NewState(st.rec.Launch, caps, r.Durability, r.UpdatedAt)
+	s.Base.CreatedAt = r.CreatedAt
+	s.Epoch, s.Reason, s.Err, s.TurnsBegun = r.Epoch, r.Reason, r.Error, r.TurnsBegun
+	s.ProviderSessionID, s.Model = r.ProviderSessionID, r.Model
+	s.Usage, s.CostUSD, s.Warnings = r.Usage, r.CostUSD, r.Warnings
+	s.Link = LinkUp
+	switch r.Status {
+	case StatusClosed:
+		s.Link, s.End = LinkDown, EndClosed
+	case StatusFailed:
+		s.Link, s.End = LinkDown, EndFailed
+	case StatusKilled:
+		s.Link, s.End = LinkDown, EndKilled
+	case StatusUnavailable:
+		s.Link = LinkLost
+	}
+	for _, id := range r.Queue {
+		q := QueuedTurn{Rec: st.turns[id].Turn}
+		if in := st.turns[id].Input; in != nil {
+			q.Input = *in
+		}
+		s.Queue = append(s.Queue, q)
+	}
+	for _, id := range slices.Sorted(maps.Keys(st.turns)) {
+		t := st.turns[id].Turn
+		switch {
+		case t.Status.Ended():
+			if id == r.LastTurn {
+				s.Last = &t
+			}
+		case t.Status == TurnIsQueued:
+		case t.Origin == OriginProvider:
+			s.Theirs = rebuildTurn(st, t)
+		default:
+			s.Turn = rebuildTurn(st, t)
+		}
+	}
+	return s
+}
+
+func rebuildTurn(st *simStored, t Turn) *ActiveTurn {
+	a := &ActiveTurn{Rec: t, Name: t.ID}
+	if !t.StartedAt.IsZero() {
+		a.Phase, a.Accepted = PhaseRunning, true
+	}
+	if t.Status == TurnIsCancelling {
+		a.Intent = IntentSent
+	}
+	for _, id := range slices.Sorted(maps.Keys(st.requests)) {
+		q := st.requests[id]
+		if q.TurnID != t.ID || q.Status.Ended() {
+			continue
+		}
+		o := OpenRequest{Rec: q}
+		if q.Status == RequestClaimed {
+			o.Claim = &Claim{}
+		}
+		a.Requests = append(a.Requests, o)
+	}
+	return a
+}
+
+// refold gives the journal's fold as the store has it. Where the journal has a
+// gap the rows stand for it.
+func refold(st *simStored) *fold {
+	if !st.gap {
+		return st.journal.clone()
+	}
+	f := newFold()
+	f.ready = true
+	f.queue = slices.Clone(st.rec.Session.Queue)
+	switch st.rec.Session.Status {
+	case StatusClosed:
+		f.end = SessionClosed
+	case StatusFailed:
+		f.end = SessionFailed
+	case StatusKilled:
+		f.end = SessionKilled
+	case StatusUnavailable:
+		f.lost = true
+	}
+	for id, r := range st.turns {
+		t := &foldTurn{origin: r.Turn.Origin, phase: foldAccepted, cancelling: r.Turn.Status == TurnIsCancelling}
+		switch {
+		case r.Turn.Status.Ended():
+			t.phase, t.word = foldEnded, r.Turn.Status
+		case r.Turn.Status == TurnIsQueued:
+			t.phase = foldQueued
+		case !r.Turn.StartedAt.IsZero():
+			t.phase = foldStarted
+		}
+		if t.phase == foldAccepted || t.phase == foldStarted {
+			if t.origin == OriginProvider {
+				f.theirs = id
+			} else {
+				f.ours = id
+			}
+		}
+		f.turns[id] = t
+	}
+	for id, q := range st.requests {
+		w := q.Status
+		if w == RequestClaimed {
+			w = RequestPending
+		}
+		f.requests[id] = &foldRequest{turn: q.TurnID, word: w}
+		if t := f.turns[q.TurnID]; t != nil && w == RequestPending {
+			t.open++
+		}
+	}
+	return f
+}
+
+func (f *fold) clone() *fold {
+	c := *f
+	c.queue, c.touched = slices.Clone(f.queue), nil
+	c.turns, c.requests = map[string]*foldTurn{}, map[string]*foldRequest{}
+	for id, t := range f.turns {
+		d := *t
+		c.turns[id] = &d
+	}
+	for id, q := range f.requests {
+		d := *q
+		c.requests[id] = &d
+	}
+	return &c
+}

@@ -1,0 +1,415 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// simWorld is several sessions on one clock and one store.
+type simWorld struct {
+	t     testing.TB
+	now   time.Time
+	hosts [simSessions]*simHost
+	made  int
+	store simStore
+	stop  bool // the operator's policy on a failing store
+	steps int
+	trace *[]string
+	seen  map[string]bool // what the worlds have been through: coverage
+}
+
+const (
+	simSessions = 3
+	// simSample is how many steps pass between two looks at purity, which
+	// cost more than the step.
+	simSample = 509
+)
+
+type simStore int
+
+const (
+	storeWorks simStore = iota
+	storeStalls
+	storeFails
+)
+
+// dice gives small numbers from one seed, so that an action that is removed
+// changes nothing in the others.
+type dice uint32
+
+func (d *dice) n(k int) int {
+	*d = *d*1664525 + 1013904223
+	return int(uint32(*d)>>8) % k
+}
+
+// action is one thing that happens, to one session where it concerns one.
+type action struct {
+	kind    simKind
+	session uint8
+	arg     uint32
+}
+
+type simKind uint8
+
+const (
+	simStart simKind = iota
+	simSend
+	simFollowUp
+	simSteer
+	simRespond
+	simInterrupt
+	simConfigure
+	simClose
+	simKill
+	simResume
+	simOpened
+	simAnswer
+	simBegin
+	simContent
+	simEnd
+	simAsk
+	simWithdraw
+	simChange
+	simDie
+	simHungUp
+	simStale
+	simBehave
+	simTick
+	simTimer
+	simDrain
+	simStoreMode
+	simRecovered
+	simCrash
+	simShutdown
+)
+
+var simCalls = map[simKind]string{simSend: "send", simFollowUp: "follow_up", simSteer: "steer", simRespond: "respond",
+	simInterrupt: "interrupt", simConfigure: "configure", simClose: "close", simKill: "kill", simResume: "resume"}
+
+// simWeights says how often each kind happens.
+var simWeights = map[simKind]int{simStart: 60, simSend: 20, simFollowUp: 24, simSteer: 8, simRespond: 16, simInterrupt: 10,
+	simConfigure: 5, simClose: 3, simKill: 2, simResume: 8, simOpened: 60, simAnswer: 50, simBegin: 8, simContent: 40, simEnd: 26,
+	simAsk: 16, simWithdraw: 5, simChange: 3, simDie: 3, simHungUp: 12, simStale: 2, simBehave: 10, simTick: 14, simTimer: 10,
+	simDrain: 130, simStoreMode: 3, simRecovered: 4, simCrash: 1, simShutdown: 1}
+
+func (w *simWorld) newID(h *simHost, prefix string) string {
+	w.made++
+	id := fmt.Sprintf("%s%06d", prefix, w.made)
+	h.ids = remember(h.ids, id)
+	return id
+}
+
+func (w *simWorld) newAsk(h *simHost) string {
+	w.made++
+	id := fmt.Sprintf("req_%06d", w.made)
+	h.asks = remember(h.asks, id)
+	return id
+}
+
+// remember keeps the last few ids, for callers who are behind.
+func remember(ids []string, id string) []string {
+	if len(ids) >= 12 {
+		ids = ids[4:]
+	}
+	return append(ids, id)
+}
+
+func (w *simWorld) note(h *simHost, in Input, out []Effect) {
+	if w.seen != nil {
+		w.seen[string(h.s.Status())+" "+strings.TrimPrefix(fmt.Sprintf("%T", in), "core.")] = true
+		for _, e := range out {
+			switch e := e.(type) {
+			case doAppend:
+				w.seen[string(e.Type)] = true
+			case doReply:
+				if e.Err != nil {
+					w.seen["refused "+string(e.Err.Code)] = true
+				}
+			}
+		}
+	}
+	if w.trace == nil {
+		return
+	}
+	body := fmt.Sprintf("%+v", in)
+	if n, ok := in.(inNotice); ok {
+		body = fmt.Sprintf("%d %T%+v", n.Epoch, n.Notice, n.Notice)
+	}
+	*w.trace = append(*w.trace, fmt.Sprintf("%s %-9s %s %s -> %s", h.id, h.s.Status(), strings.TrimPrefix(fmt.Sprintf("%T", in), "core."), body, describe(out)))
+}
+
+// act makes one action happen.
+func (w *simWorld) act(a action) {
+	d := dice(a.arg)
+	i := int(a.session) % simSessions
+	switch a.kind {
+	case simStoreMode:
+		w.store = []simStore{storeWorks, storeWorks, storeStalls, storeFails}[d.n(4)]
+		return
+	case simTick:
+		w.now = w.now.Add(time.Duration(d.n(20000)) * time.Millisecond)
+		return
+	case simTimer:
+		w.toNextTimer()
+		return
+	case simCrash:
+		w.crash()
+		return
+	case simShutdown:
+		for _, h := range w.hosts {
+			if h != nil {
+				h.cmds = append(h.cmds, inShutdown{})
+			}
+		}
+		return
+	}
+	h := w.hosts[i]
+	if h == nil || h.gone && len(h.cmds) == 0 {
+		if a.kind == simStart {
+			w.start(i, &d)
+		}
+		return
+	}
+	if h.gone && a.kind != simDrain { // only what is in its mailbox still gets an answer
+		return
+	}
+	if !w.callers(h, a.kind, &d) {
+		w.outside(h, a.kind, &d)
+	}
+}
+
+func (w *simWorld) start(i int, d *dice) {
+	cfg := rigConfig()
+	w.made++
+	cfg.SessionID = fmt.Sprintf("ses_%d_%d", i, w.made)
+	cfg.Timeouts.TurnRuntime = []time.Duration{0, 10 * time.Second, time.Minute}[d.n(3)]
+	cfg.Timeouts.TurnIdle = []time.Duration{0, 6 * time.Second}[d.n(2)]
+	cfg.Timeouts.Request = []time.Duration{0, 8 * time.Second, 15 * time.Minute}[d.n(3)]
+	h := newSimHost(w, cfg.SessionID, cfg)
+	for _, c := range []*Support{&h.s.Base.Capabilities.Steer, &h.s.Base.Capabilities.Configure, &h.s.Base.Capabilities.Interrupt} {
+		if d.n(12) == 0 {
+			*c = Unsupported
+		}
+	}
+	w.hosts[i] = h
+	t := h.wait("start")
+	h.cmds = append(h.cmds, inStart{Token: t, Key: h.key(t, d)})
+}
+
+// key gives some callers an idempotency key.
+func (h *simHost) key(t Token, d *dice) *KeyRecord {
+	if d.n(3) > 0 {
+		return nil
+	}
+	k := &KeyRecord{Key: fmt.Sprintf("key%d", t)}
+	h.keys[t] = k.Key
+	return k
+}
+
+// wait makes a caller who waits for an answer.
+func (h *simHost) wait(what string) Token {
+	h.w.made++
+	t := Token(h.w.made)
+	h.tokens[t] = what
+	return t
+}
+
+func (h *simHost) someTurn(d *dice) string {
+	switch t := h.s.Active(); {
+	case d.n(2) == 0:
+		return ""
+	case d.n(3) > 0 && t != nil:
+		return t.Rec.ID
+	case d.n(3) > 0 && len(h.s.Queue) > 0:
+		return h.s.Queue[d.n(len(h.s.Queue))].Rec.ID
+	case len(h.ids) > 0:
+		return h.ids[d.n(len(h.ids))]
+	}
+	return "trn_none"
+}
+
+// callers makes the calls that a client can make, with ids that fit and ids
+// that do not any more.
+func (w *simWorld) callers(h *simHost, k simKind, d *dice) bool {
+	if k < simSend || k > simResume {
+		return false
+	}
+	t := h.wait("call " + simCalls[k])
+	key := h.key(t, d)
+	var in Input
+	switch k {
+	case simSend, simFollowUp:
+		in = inSend{Token: t, TurnID: w.newID(h, "trn_"), Input: TurnInput{Prompt: "go"}, Queue: k == simFollowUp, Key: key}
+	case simSteer:
+		in = inSteer{Token: t, TurnID: h.someTurn(d), Input: TurnInput{Prompt: "left"}, Key: key}
+	case simRespond:
+		in = inRespond{Token: t, RequestID: h.someRequest(d), Response: someResponse(d), By: ByCaller, Key: key}
+	case simInterrupt:
+		in = inInterrupt{Token: t, TurnID: h.someTurn(d), ClearQueue: d.n(4) == 0, Key: key}
+	case simConfigure:
+		in = inConfigure{Token: t, Changes: Changes{Model: "m2", ReasoningEffort: "high", ApprovalMode: ApprovalAutoEdit, SandboxMode: SandboxWorkspaceWrite}, Key: key}
+	case simClose:
+		in = inClose{Token: t, Key: key}
+	case simKill:
+		in = inClose{Token: t, Force: true, Key: key}
+	case simResume:
+		in = inResume{Token: t, Config: h.s.Base.Config, Key: key}
+	}
+	h.cmds = append(h.cmds, in)
+	return true
+}
+
+func (h *simHost) someRequest(d *dice) string {
+	if v := h.s.View().Requests; len(v) > 0 && d.n(4) > 0 {
+		return v[d.n(len(v))].ID
+	}
+	if len(h.asks) > 0 {
+		return h.asks[d.n(len(h.asks))]
+	}
+	return "req_none"
+}
+
+func someResponse(d *dice) Response {
+	switch d.n(4) {
+	case 0:
+		return Response{Action: ActionAnswer, Answer: "yes"}
+	case 1:
+		return Response{Action: ActionCancel}
+	}
+	return Response{Action: ActionApprove}
+}
+
+// outside makes what agents, the host and the store do.
+func (w *simWorld) outside(h *simHost, k simKind, d *dice) {
+	switch k {
+	case simDrain:
+		h.drain([]int{1, 1, 2, 4, 64}[d.n(5)], d)
+		return
+	case simRecovered:
+		h.recovered()
+		return
+	case simOpened:
+		if h.opening != 0 {
+			h.open(d.n(4) > 0)
+		}
+		return
+	case simHungUp:
+		for e, c := range h.conns {
+			if c.hungUp && !c.closed && e <= h.s.Epoch {
+				c.finish()
+			}
+		}
+		return
+	}
+	c := h.conns[h.s.Epoch]
+	if c == nil || c.gone {
+		return
+	}
+	switch k {
+	case simAnswer:
+		c.answer(d)
+	case simBegin:
+		c.begin(d)
+	case simContent:
+		c.content(d)
+	case simEnd:
+		c.end(d)
+	case simAsk:
+		c.ask(d)
+	case simWithdraw:
+		c.withdraw(d)
+	case simChange:
+		c.say(SessionChanged{Model: fmt.Sprintf("m%d", d.n(4))})
+	case simBehave:
+		c.behave()
+	case simDie:
+		c.die()
+	case simStale:
+		h.notes = append(h.notes, inNotice{Epoch: h.s.Epoch - 1, Notice: TurnEnded{Turn: c.turn(d), Verdict: VerdictCompleted}},
+			inLinkLost{Epoch: h.s.Epoch - 1}, inHungUp{Epoch: h.s.Epoch - 1})
+	}
+}
+
+// open is the outcome of an opening.
+func (h *simHost) open(ok bool) {
+	in := inOpened{Epoch: h.opening}
+	if ok {
+		in.Ready = Ready{ProviderSessionID: "conv", PID: 1}
+		h.conns[h.opening] = &simAgent{h: h, epoch: h.opening}
+	} else {
+		in.Err = Errorf(CodeStartFailed, "it did not come up")
+	}
+	h.opening = 0
+	h.notes = append(h.notes, in)
+}
+
+// crash ends the server: callers, mailboxes, timers and agents are gone; what
+// the store has is recovered.
+func (w *simWorld) crash() {
+	for i, h := range w.hosts {
+		if h != nil && !h.gone {
+			w.hosts[i] = h.restart()
+		}
+	}
+}
+
+func (w *simWorld) toNextTimer() {
+	var next time.Time
+	for _, h := range w.hosts {
+		if h == nil {
+			continue
+		}
+		for _, at := range h.timers {
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		}
+	}
+	if next.After(w.now) {
+		w.now = next
+	}
+}
+
+// settle lets every timer fire, every hangup and opening end, and nothing else
+// happen: whoever waits must have been answered then.
+func (w *simWorld) settle() {
+	w.store = storeWorks
+	d := dice(1)
+	for range simSettle {
+		busy := false
+		for _, h := range w.hosts {
+			if h == nil {
+				continue
+			}
+			if h.opening != 0 {
+				h.open(false)
+			}
+			w.outside(h, simHungUp, &d)
+			h.drain(64, &d)
+			busy = busy || len(h.timers) > 0 || len(h.cmds)+len(h.notes) > 0 || h.opening != 0 || h.hangingUp()
+		}
+		if !busy {
+			break
+		}
+		w.toNextTimer()
+	}
+	for _, h := range w.hosts {
+		if h == nil {
+			continue
+		}
+		if len(h.tokens) > 0 {
+			h.fail("all timers fired, all hangups done, and callers still wait: %v", h.tokens)
+		}
+		if len(h.timers) > 0 {
+			h.fail("timers are left after all: %v", h.timers)
+		}
+		if st := h.s.Status(); !h.gone && (st == StatusClosing || st == StatusOpening) {
+			h.fail("it stays %s for ever", st)
+		}
+	}
+}
+
+// simSettle bounds how many rounds a world needs to come to rest.
+const simSettle = 3000
