@@ -103,7 +103,7 @@ func (r *reader) refuseUnknown(path string, given map[string]json.RawMessage, fi
 		}
 		shown := clip(name, maxShownValue)
 		if near := nearest(shown, names); near != "" {
-			r.problem("unknown argument %s%s: did you mean %s?", path, shown, near)
+			r.problem("unknown argument %s%s (did you mean %s?)", path, shown, near)
 		} else {
 			r.problem("unknown argument %s%s", path, shown)
 		}
@@ -272,7 +272,7 @@ func (r *reader) wrongWord(what, got string, words []string) {
 	shown := clip(got, maxShownValue)
 	tail := ""
 	if near := nearest(shown, words); near != "" {
-		tail = ": did you mean " + near + "?"
+		tail = " (did you mean " + near + "?)"
 	}
 	if len(words) <= maxShownWords {
 		r.problem("%s must be one of %s, not %q%s", what, strings.Join(words, ", "), shown, tail)

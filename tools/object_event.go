@@ -26,13 +26,24 @@ type eventObject struct {
 	Data          json.RawMessage `json:"data"`
 	Raw           json.RawMessage `json:"raw,omitempty"`
 
-	joined *piece // set when Data is to be written from several events
+	asked  *requestObject // the request of a request_created
+	joined *piece         // set when Data is to be written from several events
 }
 
-func newEvent(e core.Event) *eventObject {
+func (c *call) event(e core.Event) *eventObject {
 	o := &eventObject{Seq: e.Seq, Type: e.Type, At: utc(e.At), TurnID: e.TurnID, RequestID: e.RequestID, Data: e.Data}
-	if len(o.Data) == 0 {
+	switch {
+	case len(o.Data) == 0:
 		o.Data = json.RawMessage("{}")
+	case e.Type == core.RequestCreated:
+		// As callers know requests, without what only the server needs.
+		var d struct {
+			Request *core.Request `json:"request"`
+		}
+		if json.Unmarshal(e.Data, &d) == nil && d.Request != nil {
+			o.asked = c.request(*d.Request)
+			o.Data = encode(map[string]any{"request": o.asked})
+		}
 	}
 	return o
 }

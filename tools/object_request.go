@@ -72,6 +72,7 @@ func (c *call) request(q core.Request) *requestObject {
 	}
 	raw := func(dst *json.RawMessage, src json.RawMessage) {
 		if len(src) > 0 {
+			*dst = src
 			o.shrink = append(o.shrink, rawSlot{dst: dst, src: src, more: whole(0)})
 		}
 	}

@@ -115,7 +115,7 @@ func (p *pager) add(e core.Event) bool {
 			return p.grow(piece, e)
 		}
 	}
-	o := newEvent(e)
+	o := p.c.event(e)
 	switch view {
 	case viewEvents, viewRaw:
 		o.whole(e, view == viewRaw)

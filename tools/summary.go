@@ -187,6 +187,9 @@ func sayEvent(o *eventObject, view string) string {
 	if o.At != nil {
 		head += o.At.Format(time.TimeOnly) + " "
 	}
+	if o.asked != nil {
+		return head + string(o.Type) + ":\n" + o.asked.ask()
+	}
 	return head + string(o.Type) + sayData(o)
 }
 

@@ -71,6 +71,7 @@ func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
 		}
 	}
 	if ready != "" {
+		o.suggest("delegate", "one task, with your own prompt", args{"provider": ready, "prompt": "<your prompt>"})
 		o.suggest("start_session", "opens a conversation", args{"provider": ready})
 	}
 	if !whole && len(infos) > 0 {

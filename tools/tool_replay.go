@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -133,6 +134,30 @@ func (c *call) afterReplay(o *replayObject, in replayArgs) {
 	}
 }
 
+// unrepeated leaves out of a turn's end, in the joined view, the answer that
+// the text half has just said.
+func unrepeated(e *eventObject, said, view string) *eventObject {
+	if view != viewJoined || said == "" || !e.Type.EndsTurn() {
+		return e
+	}
+	var data, result map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &data) != nil || json.Unmarshal(data["result"], &result) != nil ||
+		textOf(data["result"]) != said {
+		return e
+	}
+	delete(result, "text")
+	data["result"] = encode(result)
+	short := *e
+	short.Data = encode(data)
+	return &short
+}
+
+func textOf(data json.RawMessage) string {
+	var d struct{ Text string }
+	_ = json.Unmarshal(data, &d) // what has no text says nothing
+	return d.Text
+}
+
 func (o *replayObject) slots() []slot             { return nil }
 func (o *replayObject) links() []mcp.ResourceLink { return nil }
 
@@ -149,8 +174,12 @@ func (o *replayObject) prose() prose {
 		line += fmt.Sprintf(" Events before %d are gone.", o.AvailableFrom)
 	}
 	lines := make([]string, len(o.Events))
+	said := ""
 	for i, e := range o.Events {
-		lines[i] = sayEvent(e, o.View)
+		lines[i] = sayEvent(unrepeated(e, said, o.View), o.View)
+		if e.Type == core.TypeMessage {
+			said = textOf(e.Data)
+		}
 	}
 	return prose{lines: []string{line}, content: strings.Join(lines, "\n")}
 }
