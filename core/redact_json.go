@@ -201,8 +201,9 @@ func unquote(lit string) (s string, ok bool) {
 	if strings.IndexByte(lit, '\\') < 0 {
 		return lit[1 : len(lit)-1], true
 	}
-	err := json.Unmarshal([]byte(lit), &s)
-	return s, err == nil
+	var v string // apart from s, which so stays off the heap
+	err := json.Unmarshal([]byte(lit), &v)
+	return v, err == nil
 }
 
 func looksJSON(s string) bool {
