@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -28,6 +29,7 @@ type conn struct {
 	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when run has ended
 	close   sync.Once
+	queued  atomic.Int64 // bytes of the prompts in ops
 
 	// ------
 	folder   *folder
@@ -80,16 +82,35 @@ func (c *conn) Send(op core.Op) error {
 		return core.Errorf(core.CodeSessionClosed, "the conversation is closed")
 	default:
 	}
-	full := core.Errorf(core.CodeQueueFull, "the demo agent has %d ops to do", maxQueuedOps).Retry()
+	full := core.Errorf(core.CodeQueueFull, "the demo agent has %d ops to do", len(c.ops)).Retry()
 	if _, steer := op.(core.Steer); steer && len(c.ops) >= maxQueuedOps-urgentOps {
 		return full
 	}
-	select {
-	case c.ops <- op:
-		return nil
-	default:
-		return full
+	size := sizeOf(op)
+	if c.queued.Add(size) <= maxQueuedBytes || size == 0 {
+		select {
+		case c.ops <- op:
+			return nil
+		default:
+		}
 	}
+	c.queued.Add(-size)
+	return full
+}
+
+// took gives back the room of an op that has left the queue.
+func (c *conn) took(op core.Op) { c.queued.Add(-sizeOf(op)) }
+
+// sizeOf is what an op counts against maxQueuedBytes: its prompt. Answers are
+// not counted, so that a full queue never keeps one out.
+func sizeOf(op core.Op) int64 {
+	switch op := op.(type) {
+	case core.StartTurn:
+		return int64(op.Input.Size())
+	case core.Steer:
+		return int64(op.Input.Size())
+	}
+	return 0
 }
 
 // Recv gives the next notice; what was played before Close is still given
@@ -130,6 +151,7 @@ func (c *conn) run() {
 		case <-c.quit:
 			return
 		case op := <-c.ops:
+			c.took(op)
 			if c.serve(op) != nil {
 				return
 			}

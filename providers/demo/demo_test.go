@@ -369,3 +369,32 @@ func TestAFloodOfSteeringLeavesRoomForAnInterrupt(t *testing.T) {
 		t.Errorf("ended %s", end.Verdict)
 	}
 }
+
+func TestWaitingPromptsAreBoundedInBytes(t *testing.T) {
+	k := open(t, fast(t), core.SessionConfig{})
+	k.start("t1", "approve")
+	r := next[core.RequestRaised](k)
+	// The agent stands still once its notices have no room, and then the queue
+	// fills with 6 MiB each.
+	refused := 0
+	large := core.TurnInput{Prompt: strings.Repeat("x", 6<<20)}
+	for range 64 {
+		op := core.Steer{ID: k.id(), TurnID: "t1", Input: large}
+		k.watch.Sending(op)
+		if err := k.conn.Send(op); err != nil {
+			k.watch.Refused(op)
+			if core.CodeOf(err) != core.CodeQueueFull {
+				t.Fatal(err)
+			}
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("384 MiB were queued")
+	}
+	k.agree(r)
+	if end := k.finish(); end.Verdict != core.VerdictCompleted {
+		t.Errorf("ended %s", end.Verdict)
+	}
+	k.run("t2", "say the room is given back "+strings.Repeat("x", 6<<20))
+}

@@ -9,6 +9,9 @@ const (
 	// it cannot keep an interrupt or an answer out.
 	maxQueuedOps = 64
 	urgentOps    = 16
+	// maxQueuedBytes bounds the prompts of all ops that wait: two turns of the
+	// largest prompt.
+	maxQueuedBytes = 16 << 20
 	// noticeBuffer is how many notices are played ahead of their reader.
 	noticeBuffer = 16
 

@@ -182,6 +182,7 @@ func (t *turn) pause(d time.Duration) error {
 
 // take does an op that comes while the turn runs.
 func (t *turn) take(op core.Op) error {
+	t.took(op)
 	switch op := op.(type) {
 	case core.Interrupt:
 		return t.interrupt(op)
