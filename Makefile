@@ -1,0 +1,93 @@
+# harness-mcp: what a person and CI run. "make" lists the targets.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+
+# What the checks use, each pinned here and nowhere else.
+CODEX_VERSION := 0.171.0
+TSSDK_VERSION := 1.32.2
+STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.1
+
+TOOLS := $(CURDIR)/.tools
+GO    ?= go
+
+# The tests' time-out is for all tests of one package together.
+TEST_TIMEOUT ?= 15m
+FUZZTIME     ?= 30s
+FUZZ         ?= .
+BENCHTIME    ?= 1s
+BENCH        ?= .
+
+# Before a command: it drives the real CLIs, and one that is missing is a failure.
+REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && \
+	HARNESS_MCP_REQUIRE_CLIS=1 HARNESS_MCP_TEST_CODEX="$$codex" HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules"
+
+.PHONY: help
+help: ## Lists the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Builds bin/harness-mcp, a static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/harness-mcp ./cmd/harness-mcp
+
+.PHONY: test
+test: ## Runs the tests; needs nothing but Go, and skips what needs more
+	$(GO) test ./...
+
+.PHONY: check
+check: tools format-check vet lint cross build test-race ## Everything that CI runs: style, builds, all tests on the real CLIs
+
+.PHONY: tools
+tools: ## Installs the pinned CLIs that the tests drive into .tools/
+	@scripts/npm-tool $(TOOLS)/codex @openai/codex $(CODEX_VERSION)
+	@scripts/npm-tool $(TOOLS)/ts @modelcontextprotocol/sdk $(TSSDK_VERSION)
+
+.PHONY: format
+format: ## Formats every Go file
+	gofmt -w $$(git ls-files --cached --others --exclude-standard -- '*.go')
+
+.PHONY: format-check
+format-check:
+	@scripts/check-format
+
+.PHONY: vet
+vet: ## Runs go vet and checks go.mod against the downloads
+	$(GO) vet ./...
+	$(GO) mod verify
+
+.PHONY: lint
+lint: ## Runs staticcheck (its own defaults plus package and receiver rules)
+	$(GO) run $(STATICCHECK) -checks inherit,ST1000,ST1016 ./...
+
+.PHONY: cross
+cross: ## Builds and vets the command for the other systems, without cgo
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./cmd/...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/harness-mcp
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) vet ./cmd/...
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/harness-mcp
+
+.PHONY: test-race
+test-race: tools need-cc ## Runs the tests with the race detector, on the real CLIs
+	$(REAL_CLIS) $(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: need-cc
+need-cc:
+	@command -v "$$($(GO) env CC)" >/dev/null || { \
+		echo "the race detector needs a C compiler: install gcc (Debian: apt-get install gcc libc6-dev), or run 'make test'" >&2; exit 1; }
+
+.PHONY: bench
+bench: ## Runs the benchmarks (BENCH=regexp, BENCHTIME=1s)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: fuzz
+fuzz: ## Runs every fuzz target for a while (FUZZ=regexp, FUZZTIME=30s)
+	scripts/fuzz $(FUZZTIME) '$(FUZZ)'
+
+.PHONY: nightly
+nightly: check ## What is too dear for every change: repeated tests and long fuzzing
+	$(REAL_CLIS) $(GO) test -race -shuffle=on -count=5 -timeout 60m ./...
+	scripts/fuzz 3m .
+
+.PHONY: clean
+clean: ## Removes what was built and installed here
+	rm -rf bin $(TOOLS)
