@@ -60,7 +60,13 @@ func newServer() *server.MCPServer {
 		close(seen)
 		return mcp.NewToolResultText("noted"), nil
 	})
-	add("wait", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	add("wait", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		err := srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
+			"progressToken": r.Params.Meta.ProgressToken, "progress": 1,
+		})
+		if err != nil {
+			return nil, err
+		}
 		<-ctx.Done()
 		srv.SendNotificationToAllClients("notifications/resources/updated", map[string]any{"uri": "test://cancelled"})
 		return nil, ctx.Err()
@@ -144,6 +150,9 @@ func TestTheTypeScriptClientCancels(t *testing.T) {
 	}
 	r, err := c.Begin("wait", nil, 0)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AwaitProgress(t.Context(), 1); err != nil { // it runs
 		t.Fatal(err)
 	}
 	if err := r.Cancel(t.Context()); err != nil {
