@@ -48,7 +48,7 @@ func answer(r *request, a core.Response) any {
 		}
 		return wire.UserInputResponse{Answers: answers}
 	}
-	return elicited(a)
+	return elicited(r, a)
 }
 
 func decision(a core.Response) string {
@@ -75,13 +75,15 @@ func permission(r *request, a core.Response) wire.PermissionApprovalResponse {
 	return granted
 }
 
-func elicited(a core.Response) wire.ElicitationResponse {
+// elicited answers a form, a page to be opened, or Codex's own question about
+// a tool.
+func elicited(r *request, a core.Response) wire.ElicitationResponse {
 	switch a.Action {
 	case core.ActionAnswer:
 		return wire.ElicitationResponse{Action: "accept", Content: a.Content}
 	case core.ActionApprove:
-		e := wire.ElicitationResponse{Action: "accept", Content: json.RawMessage("{}")}
-		if a.Scope == core.ScopeSession {
+		e := wire.ElicitationResponse{Action: "accept"}
+		if r.kind == core.KindPermission && a.Scope == core.ScopeSession {
 			e.Meta = &wire.PersistMeta{Persist: "session"}
 		}
 		return e

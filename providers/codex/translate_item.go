@@ -115,7 +115,11 @@ func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 		if item.Type == wire.ItemFileChange && item.Status == "completed" {
 			t.content(u.ref, core.FileChange{Item: item.ID, Changes: edits(item.Changes)}, nil)
 		}
-		t.content(u.ref, toolCompleted(item), m.Raw)
+		done := toolCompleted(item)
+		if done.Status == core.ToolFailed && u.ended != nil {
+			done.Status = core.ToolCancelled // it was stopped with its turn
+		}
+		t.content(u.ref, done, m.Raw)
 	}
 	u.items.remove(item.ID)
 	delete(u.killing, item.ID)

@@ -1,0 +1,153 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
+)
+
+// fake is an app-server in memory, played by the test.
+type fake struct {
+	t    *testing.T
+	spec process.Spec
+
+	in     *ndjson.Reader // what the adapter writes
+	stdin  *io.PipeWriter
+	stdout *io.PipeReader
+	stderr *io.PipeReader
+	out    *io.PipeWriter
+	errOut *io.PipeWriter
+
+	once sync.Once
+	done chan struct{}
+	exit process.Exit
+	stop int // calls of Stop and Kill
+	mu   sync.Mutex
+}
+
+func newFake(t *testing.T) *fake {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	errR, errW := io.Pipe()
+	return &fake{t: t, in: ndjson.NewReader(inR, 0), stdin: inW, stdout: outR, out: outW, stderr: errR, errOut: errW, done: make(chan struct{})}
+}
+
+// Start makes the fake the Runner of one child.
+func (f *fake) Start(_ context.Context, spec process.Spec) (process.Child, error) {
+	f.spec = spec
+	return f, nil
+}
+
+func (f *fake) PID() int              { return 4242 }
+func (f *fake) Stdin() io.WriteCloser { return f.stdin }
+func (f *fake) Stdout() io.Reader     { return f.stdout }
+func (f *fake) Stderr() io.Reader     { return f.stderr }
+func (f *fake) Done() <-chan struct{} { return f.done }
+func (f *fake) Exit() process.Exit    { return f.exit }
+
+func (f *fake) Stop(context.Context) error {
+	f.mu.Lock()
+	f.stop++
+	f.mu.Unlock()
+	f.die(process.Exit{})
+	return nil
+}
+
+func (f *fake) Kill() error { return f.Stop(context.Background()) }
+
+// die ends the process: its pipes break.
+func (f *fake) die(exit process.Exit) {
+	f.once.Do(func() {
+		f.exit = exit
+		_ = f.out.Close()
+		_ = f.errOut.Close()
+		_ = f.stdin.Close()
+		close(f.done)
+	})
+}
+
+// expect reads what the adapter says next.
+func (f *fake) expect(method string) frameOf {
+	f.t.Helper()
+	line, err := f.in.Next()
+	if err != nil {
+		f.t.Errorf("instead of %s: %v", method, err)
+		return frameOf{}
+	}
+	var m frameOf
+	if err := json.Unmarshal(line, &m); err != nil || m.Method != method {
+		f.t.Errorf("the adapter said %s, not %s", line, method)
+	}
+	return m
+}
+
+// say writes a line, with THREAD and TURN for the ids of the fake's thread.
+func (f *fake) say(format string, args ...any) {
+	f.t.Helper()
+	line := strings.NewReplacer("THREAD", `"threadId":"thread"`, "TURN", `"threadId":"thread","turnId":"t1"`).Replace(format)
+	if len(args) > 0 {
+		line = fmt.Sprintf(line, args...)
+	}
+	if _, err := io.WriteString(f.out, line+"\n"); err != nil {
+		f.t.Logf("say: %v", err)
+	}
+}
+
+func (f *fake) reply(m frameOf, result string) { f.say(`{"id":%s,"result":%s}`, m.ID, result) }
+
+// handshake plays the opening.
+func (f *fake) handshake() {
+	f.reply(f.expect("initialize"), `{"userAgent":"harness-mcp/9.9.9 (test)","codexHome":"/home/x"}`)
+	f.expect("initialized")
+	f.reply(f.expect("thread/start"), `{"thread":{"id":"thread"},"model":"m","reasoningEffort":"low","sandbox":{"type":"workspaceWrite","writableRoots":[],"networkAccess":true,"excludeTmpdirEnvVar":false,"excludeSlashTmp":false}}`)
+}
+
+// play runs a test against a fake that has been opened, in a bubble of time.
+func play(t *testing.T, cfg core.SessionConfig, test func(f *fake, r *recorder)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		go f.handshake()
+		conn, err := fakeProvider(t, f).Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := record(t, conn)
+		test(f, r)
+		r.close()
+	})
+}
+
+func fakeProvider(t *testing.T, f *fake) core.Provider {
+	t.Helper()
+	self, err := os.Executable() // any file that exists
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{Runner: f, Exec: self})
+}
+
+// begin starts a turn and has it accepted.
+func (f *fake) begin(r *recorder, turn string) {
+	f.t.Helper()
+	op := r.start(turn, "go")
+	f.reply(f.expect("turn/start"), `{"turn":{"id":"t1","status":"inProgress"}}`)
+	f.say(`{"method":"turn/started","params":{THREAD,"turn":{"id":"t1","status":"inProgress"}}}`)
+	if done := r.opDone(op); done.Err != nil || done.Ref != "t1" {
+		f.t.Errorf("start: %+v", done)
+	}
+}
+
+func (f *fake) end(status string) {
+	f.say(`{"method":"turn/completed","params":{THREAD,"turn":{"id":"t1","status":"%s","items":[]}}}`, status)
+}

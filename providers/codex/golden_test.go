@@ -1,0 +1,271 @@
+package codex
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/providertest"
+	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// recorded is one line of a recorded conversation with the real Codex: "->" is
+// what its client said, "<-" what Codex said, "thread" the response to
+// thread/start.
+type recorded struct {
+	Dir string          `json:"dir"`
+	Msg json.RawMessage `json:"msg"`
+}
+
+// frameOf is a recorded message of the client's.
+type frameOf struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+}
+
+// replayer plays a recorded conversation: the client's messages as the ops that
+// they stand for, Codex's as frames. Everything the translator wants is written
+// down and goes through the watch that every provider must pass.
+type replayer struct {
+	t      *testing.T
+	tr     *translator
+	watch  *providertest.Watch
+	log    strings.Builder
+	ops    core.OpID
+	turns  int
+	sent   map[string][]any              // tags by method, without their recorded id yet
+	calls  map[string]*jsonrpc.Call      // by recorded id
+	open   map[string]core.RequestRaised // by ref
+	armed  bool
+	failed error
+}
+
+func newReplayer(t *testing.T, s settings) *replayer {
+	s.modes = s.modes.normal()
+	if s.inside == nil {
+		s.inside = func(string) bool { return true }
+	}
+	return &replayer{t: t, tr: newTranslator(s), watch: providertest.NewWatch(core.Ready{}), sent: map[string][]any{},
+		calls: map[string]*jsonrpc.Call{}, open: map[string]core.RequestRaised{}}
+}
+
+func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
+
+// op hands an op to the translator, as conn does.
+func (r *replayer) op(op core.Op) {
+	r.watch.Sending(op)
+	var err *core.Error
+	switch op := op.(type) {
+	case core.StartTurn:
+		err = r.tr.startTurn(op)
+	case core.Steer:
+		err = r.tr.steer(op)
+	case core.Respond:
+		err = r.tr.respond(op)
+	case core.Interrupt:
+		err = r.tr.interrupt(op)
+	case core.Configure:
+		err = r.tr.configure(op)
+	}
+	if err != nil {
+		r.tr.opDone(op.OpID(), "", err, nil)
+	}
+	r.drainOutput()
+}
+
+func (r *replayer) drainOutput() {
+	r.t.Helper()
+	out := r.tr.take()
+	for _, n := range out.notices {
+		fmt.Fprintln(&r.log, brief(n))
+		if err := r.watch.See(n); err != nil {
+			r.t.Error(err)
+		}
+		if q, ok := n.(core.RequestRaised); ok {
+			r.open[q.Ref] = q
+		}
+	}
+	for _, f := range out.frames {
+		switch {
+		case f.method != "":
+			r.sent[f.method] = append(r.sent[f.method], f.tag)
+			fmt.Fprintf(&r.log, "-> %s %s\n", f.method, jsonOf(f.params))
+		case f.refuse != "":
+			fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.id, f.refuse)
+		default:
+			fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, jsonOf(f.params))
+		}
+	}
+	r.armed = r.armed || out.arm
+	if out.fatal != nil {
+		r.failed = out.fatal
+		fmt.Fprintf(&r.log, "fatal: %v\n", out.fatal)
+	}
+}
+
+func (r *replayer) play(line recorded) {
+	switch line.Dir {
+	case "thread":
+		var th wire.ThreadResponse
+		if err := json.Unmarshal(line.Msg, &th); err != nil {
+			r.t.Fatal(err)
+		}
+		r.tr.opened(th)
+	case "->":
+		r.expireDrain()
+		r.client(line.Msg)
+	case "<-":
+		r.server(line.Msg)
+	}
+}
+
+// expireDrain plays the timer, where Codex did not say what became of a command.
+func (r *replayer) expireDrain() {
+	if r.armed {
+		r.armed = false
+		r.tr.drainExpired()
+		r.drainOutput()
+	}
+}
+
+// client plays a message of the recorded client's.
+func (r *replayer) client(raw json.RawMessage) {
+	var f frameOf
+	if err := json.Unmarshal(raw, &f); err != nil {
+		r.t.Fatal(err)
+	}
+	var p struct {
+		Input []wire.UserInput `json:"input"`
+	}
+	_ = json.Unmarshal(f.Params, &p)
+	turn := fmt.Sprintf("turn-%d", r.turns)
+	switch f.Method {
+	case wire.TurnStart:
+		r.turns++
+		r.op(core.StartTurn{ID: r.nextOp(), TurnID: fmt.Sprintf("turn-%d", r.turns), Input: core.TurnInput{Prompt: p.Input[0].Text}})
+	case wire.TurnSteer:
+		r.op(core.Steer{ID: r.nextOp(), TurnID: turn, Input: core.TurnInput{Prompt: p.Input[0].Text}})
+	case wire.TurnInterrupt:
+		r.op(core.Interrupt{ID: r.nextOp(), TurnID: turn})
+	case "":
+		r.answer(f)
+	}
+	if tags := r.sent[f.Method]; len(tags) > 0 {
+		r.calls[string(f.ID)] = &jsonrpc.Call{Method: f.Method, Tag: tags[0]}
+		r.sent[f.Method] = tags[1:]
+	}
+}
+
+// answer plays a recorded answer to a request of Codex's as the response that
+// leads to it.
+func (r *replayer) answer(f frameOf) {
+	q, ok := r.open[string(f.ID)]
+	if !ok {
+		return
+	}
+	delete(r.open, string(f.ID))
+	var a struct {
+		Decision any                             `json:"decision"`
+		Answers  map[string]wire.UserInputAnswer `json:"answers"`
+		Action   string                          `json:"action"`
+		Content  json.RawMessage                 `json:"content"`
+		Scope    string                          `json:"scope"`
+		Perms    map[string]any                  `json:"permissions"`
+	}
+	_ = json.Unmarshal(f.Result, &a)
+	res := core.Response{Action: core.ActionDeny}
+	switch {
+	case a.Decision == wire.Accept || a.Scope == "turn" && len(a.Perms) > 0:
+		res = core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}
+	case a.Decision == wire.AcceptForSession:
+		res = core.Response{Action: core.ActionApprove, Scope: core.ScopeSession}
+	case a.Decision == wire.Cancel || a.Action == "cancel":
+		res = core.Response{Action: core.ActionCancel}
+	case a.Action == "accept" && q.Spec.Kind == core.KindMCPElicitation:
+		res = core.Response{Action: core.ActionAnswer, Content: a.Content}
+	case a.Action == "accept":
+		res = core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}
+	case q.Spec.Kind == core.KindQuestion:
+		res = core.Response{Action: core.ActionAnswer, Answers: map[string][]string{}}
+		for id, v := range a.Answers {
+			res.Answers[id] = v.Answers
+		}
+	}
+	r.op(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: res})
+}
+
+// server plays a message of Codex's.
+func (r *replayer) server(raw json.RawMessage) {
+	var e struct {
+		frameOf
+		Error *jsonrpc.Error `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		r.t.Fatal(err)
+	}
+	m := jsonrpc.Message{Kind: jsonrpc.Notification, ID: e.ID, Method: e.Method, Params: e.Params, Result: e.Result, Error: e.Error, Raw: raw}
+	switch {
+	case e.Method != "" && e.ID != nil:
+		m.Kind = jsonrpc.Request
+	case e.Method == "":
+		m.Kind, m.Call = jsonrpc.Response, r.calls[string(e.ID)]
+		if m.Call == nil {
+			return // to a message that no op stands for
+		}
+	}
+	r.tr.message(m)
+	r.drainOutput()
+}
+
+func TestRecordedConversationsTranslate(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no recorded conversations", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
+			f, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			r := newReplayer(t, settings{})
+			in := bufio.NewScanner(f)
+			in.Buffer(nil, 1<<20)
+			for in.Scan() {
+				var line recorded
+				if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+					t.Fatal(err)
+				}
+				r.play(line)
+			}
+			r.expireDrain()
+			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(r.log.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), r.log.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
