@@ -29,17 +29,24 @@ var guardArgs = []string{"harness-mcp", "guard", "control=3"}
 // again as a guard.
 var initialized atomic.Bool
 
-// Init turns this process into a guard when it was started as one, and then
-// does not return. Call it first in main, before flags are read; a test binary
-// calls it first in TestMain. Without it commands have no guard.
-func Init() {
+// A guard takes over here, not in Init: a program's packages are initialized in
+// the order of their import paths, and what comes after this one (compiled
+// expressions, tables, a database) would cost each guard milliseconds and
+// megabytes that it has no use for.
+func init() {
 	if slices.Equal(os.Args, guardArgs) {
 		// Not os.Exit: nothing of this program wants to be told of the end of a
 		// guard, and a race detector would take a second over it.
 		syscall.Exit(guardMain())
 	}
-	initialized.Store(true)
 }
+
+// Init says that this program may be executed again as a guard, and so lets
+// commands have one. Call it first in main, before anything that a guard must
+// not do; a test binary calls it first in TestMain. Without it commands have no
+// guard. In a process that was started as a guard neither main nor Init is ever
+// reached.
+func Init() { initialized.Store(true) }
 
 // guardReady says whether commands can have a guard.
 func guardReady() bool { return initialized.Load() }
@@ -171,7 +178,7 @@ func (g *guard) run() {
 		case command, ok := <-commands:
 			switch {
 			case !ok || command == cmdKill:
-				g.signalTree(syscall.SIGKILL)
+				g.killTree()
 				again = time.After(pause)
 			case command == cmdInterrupt:
 				g.signalTree(syscall.SIGINT)
@@ -182,7 +189,7 @@ func (g *guard) run() {
 				commands = nil
 			}
 		case <-again:
-			g.signalTree(syscall.SIGKILL)
+			g.killTree()
 			pause = min(2*pause, pollMax)
 			again = time.After(pause)
 		}
@@ -229,6 +236,26 @@ func (g *guard) signalTree(sig syscall.Signal) {
 	for _, p := range descendants(all, []int{os.Getpid()}, nil) {
 		if !p.dead() {
 			_ = p.signal(sig)
+		}
+	}
+}
+
+// killTree kills what is there, and then runs after what flees: a process that
+// forks and ends at once is gone before its line in a walk over /proc is read,
+// but each of its kind becomes our own child, and our children are found fast.
+func (g *guard) killTree() {
+	g.signalTree(syscall.SIGKILL)
+	seen := make(map[int]bool)
+	for range chaseRounds {
+		fresh := false
+		for _, pid := range childrenOf(os.Getpid()) {
+			if !seen[pid] {
+				seen[pid], fresh = true, true
+				killChild(pid)
+			}
+		}
+		if !fresh {
+			return
 		}
 	}
 }

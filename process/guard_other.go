@@ -9,8 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Init turns this process into a guard when it was started as one. Guards need
-// Linux, so here it does nothing. Call it first in main all the same.
+// Init lets commands have a guard. Guards need Linux, so here it does nothing.
+// Call it first in main all the same.
 func Init() {}
 
 func guardReady() bool { return false }

@@ -40,6 +40,9 @@ const (
 	// an argv and environment of this size anyway.
 	maxFrame = 8 << 20
 
+	// chaseRounds bounds one pursuit of processes that fork and end at once.
+	chaseRounds = 200
+
 	// pollMin and pollMax bound the pause between two looks at a tree that is
 	// being killed.
 	pollMin = 200 * time.Microsecond

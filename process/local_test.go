@@ -97,7 +97,7 @@ func TestEnvironmentIsExactlyTheGivenOneAndTheMarker(t *testing.T) {
 	modes(t, func(t *testing.T, o Options) {
 		t.Setenv("PROCESS_TEST_INHERITED", "no")
 		spec := helper("env")
-		spec.Env = []string{spec.Env[0], spec.Env[1], "A=1", MarkerVar + "=forged:x", "BYTES=\xff\xfe"}
+		spec.Env = []string{spec.Env[0], spec.Env[1], "A=0", "A=1", MarkerVar + "=forged:x", "BYTES=\xff\xfe"}
 		c := start(t, o, spec)
 		out, _ := io.ReadAll(c.Stdout())
 		got := strings.Split(string(out), "\n")

@@ -52,6 +52,7 @@ func init() {
 		"family":   spawnFamily,
 		"middle":   middle,
 		"server":   server,
+		"relay":    relay,
 	}
 }
 
@@ -143,6 +144,14 @@ func server(args []string) {
 	fmt.Println(c.(*child).root.Load())
 	_, _ = io.Copy(os.Stdout, c.Stdout())
 	hang()
+}
+
+// relay runs a command under a guard and passes its output on.
+func relay(args []string) {
+	c, err := NewLocal(Options{Guard: GuardRequired}).Start(context.Background(), Spec{Path: args[0], Args: args[1:]})
+	must(err)
+	_, _ = io.Copy(os.Stdout, c.Stdout())
+	must(c.Kill())
 }
 
 // respawn runs the test binary as another helper with the same environment.

@@ -45,11 +45,18 @@ func checkDepth(inherited string) error {
 	return nil
 }
 
-// withMarker gives env with this marker in place of any it had.
+// withMarker gives env with this marker in place of any it had, and of a name
+// that is given twice the last value only: programs disagree on which counts.
 func withMarker(env []string, marker string) []string {
+	last := make(map[string]int, len(env))
+	for i, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
 	out := make([]string, 0, len(env)+1)
-	for _, kv := range env {
-		if !strings.HasPrefix(kv, MarkerVar+"=") {
+	for i, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if name != MarkerVar && last[name] == i {
 			out = append(out, kv)
 		}
 	}

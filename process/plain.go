@@ -41,9 +41,8 @@ func (p *plain) watch() {
 		exit.Err = err
 	}
 	killGroup(p.child.pid)
-	left := endMarked(p.child)
 	p.child.exited(exit, 0)
-	p.child.emptied(left)
+	p.child.emptied(endMarked(p.child))
 }
 
 func (p *plain) running() bool { return !p.child.ended() }

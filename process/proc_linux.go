@@ -116,6 +116,37 @@ func (p proc) signal(sig syscall.Signal) error {
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
 
+// childrenOf lists the children of a process, all its threads', dead ones
+// included. Kernels may lack the file that tells; then there are none.
+func childrenOf(pid int) []int {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, thread := range threads {
+		b, err := os.ReadFile(dir + thread.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for field := range bytes.FieldsSeq(b) {
+			if child, err := strconv.Atoi(string(field)); err == nil {
+				out = append(out, child)
+			}
+		}
+	}
+	return out
+}
+
+// killChild kills a process if it is a child of ours. A pid that was taken anew
+// since it was read is a child of somebody else.
+func killChild(pid int) {
+	if p, ok := readProc(pid); ok && p.ppid == os.Getpid() {
+		_ = p.signal(syscall.SIGKILL)
+	}
+}
+
 // environMarker reads the marker of a running process, "" when it has none or
 // we may not look.
 func environMarker(pid int) string {
