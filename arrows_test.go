@@ -38,6 +38,7 @@ var rooms = []room{
 	{"internal/modelserver/...", nil},
 	{"internal/...", []string{"..."}},
 	{"examples/...", []string{"..."}},
+	{"scripts/...", nil},
 	{"cmd/...", []string{"..."}},
 }
 
