@@ -698,9 +698,14 @@ func (b Batch) check() error {
 			return bad("a request is of another session")
 		}
 	}
-	for _, k := range b.Keys {
+	for i, k := range b.Keys {
 		if k.Owner != b.Owner {
 			return bad("a key is of another owner")
+		}
+		for _, other := range b.Keys[:i] {
+			if k.Tool == other.Tool && k.Key == other.Key {
+				return bad("it has one key twice")
+			}
 		}
 	}
 	return nil
@@ -718,7 +723,13 @@ func (b Batch) rows() ([]Row, error) {
 		} else if r.Ended.IsZero() {
 			r.Ended = r.Created
 		}
-		rows = append(rows, r)
+		// A batch of several steps may bring a snapshot twice: the last counts.
+		i := slices.IndexFunc(rows, func(o Row) bool { return o.Kind == r.Kind && o.ID == r.ID })
+		if i < 0 {
+			rows = append(rows, r)
+		} else {
+			rows[i] = r
+		}
 	}
 	if b.Session != nil {
 		s := b.Session.Session

@@ -22,8 +22,10 @@ const (
 	pageSize = 8192
 	// writerCache is the writer's page cache in KiB.
 	writerCache = 16 << 10
-	// readerMmap is how much of the database a reader maps into memory.
-	readerMmap = 1 << 30
+	// readerCache is a reader's page cache in KiB. Readers do not map the file
+	// into memory: through this driver it saves nothing that can be measured,
+	// and a disk error would kill the server instead of failing the read.
+	readerCache = 4 << 10
 	// busyTimeout is how long SQLite waits for another process's lock.
 	busyTimeout = 5 * time.Second
 

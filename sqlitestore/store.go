@@ -261,7 +261,7 @@ func (s *Store) withReader(ctx context.Context, f func(c *conn) error) error {
 	}
 	if c == nil {
 		var err error
-		if c, err = open(s.dsn, pragma("query_only", 1), pragma("mmap_size", readerMmap)); err != nil {
+		if c, err = open(s.dsn, pragma("query_only", 1), pragma("cache_size", -readerCache)); err != nil {
 			return err
 		}
 	}

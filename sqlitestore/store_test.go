@@ -240,7 +240,7 @@ func TestSettingsAreInForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.read(t.Context(), "looking", func(c *conn) error {
-		settings(c, map[string]int64{"query_only": 1, "mmap_size": readerMmap, "busy_timeout": busyTimeout.Milliseconds()})
+		settings(c, map[string]int64{"query_only": 1, "mmap_size": 0, "busy_timeout": busyTimeout.Milliseconds()})
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -135,6 +135,10 @@ func malformedBatch(ctx context.Context, s core.Store) error {
 		"a turn of another session": func(b *core.Batch) { b.Turns = []core.TurnRecord{turn(ann, s2, "t", 1)} },
 		"a request of another one":  func(b *core.Batch) { b.Requests = []core.Request{request(ann, s2, "t", "q", 1)} },
 		"a key of another owner":    func(b *core.Batch) { b.Keys = []core.KeyRecord{{Owner: bob, Tool: "t", Key: "k"}} },
+		"one key twice": func(b *core.Batch) {
+			k := core.KeyRecord{Owner: ann, Tool: "t", Key: "k"}
+			b.Keys = []core.KeyRecord{k, k}
+		},
 		"a process with a turn": func(b *core.Batch) {
 			b.Process, b.Turns = process(ann, s1, 0), []core.TurnRecord{turn(ann, s1, "t", 1)}
 		},
@@ -230,8 +234,8 @@ func snapshotsUpdated(ctx context.Context, s core.Store) error {
 	next.Instance = "ins_b"
 	next.Turns = []core.TurnRecord{turn(ann, s1, "t", 1)}
 	next.Turns[0].Turn.Status, next.Turns[0].Input = core.TurnDoneFailed, nil
-	next.Requests = []core.Request{request(ann, s1, "t", "q", 1)}
-	next.Requests[0].Status = core.RequestDoneExpired
+	next.Requests = []core.Request{request(ann, s1, "t", "q", 1), request(ann, s1, "t", "q", 1)}
+	next.Requests[1].Status = core.RequestDoneExpired // of two in one batch the last counts
 	if err := s.Commit(ctx, next); err != nil {
 		return err
 	}
@@ -251,7 +255,7 @@ func snapshotsUpdated(ctx context.Context, s core.Store) error {
 		func() error { return same("the session", ses, next.Session) },
 		func() error { return same("its instance", ses.Instance, "ins_b") },
 		func() error { return same("the turn", tur, next.Turns[0]) },
-		func() error { return same("the request", req, next.Requests[0]) },
+		func() error { return same("the request", req, next.Requests[1]) },
 	)
 }
 
