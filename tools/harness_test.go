@@ -169,6 +169,23 @@ func TestOneTaskTakesOneCall(t *testing.T) {
 	})
 }
 
+func TestADelegatedTaskClosesItsSessionWhoeverWaits(t *testing.T) {
+	withClient(t, tools.Options{}, func(c *client) {
+		a := c.must("delegate", args{"provider": "demo", "cwd": c.cwd, "prompt": "slow 5000\nsay late", "wait_ms": 0})
+		kept := c.must("delegate", args{"provider": "demo", "cwd": c.cwd, "prompt": "say kept", "wait_ms": 0, "keep_open": true})
+		c.must("await", args{"ids": []string{a.str("turn_id"), kept.str("turn_id")}}).is("done", "outcome").says("late", "kept")
+		time.Sleep(time.Second)
+		c.must("inspect", args{"id": a.str("session_id")}).is("closed", "status").is("late", "last_turn", "text")
+		c.must("inspect", args{"id": kept.str("session_id")}).is("idle", "status")
+	})
+}
+
+func TestADelegatedTaskThatNobodyEndsGoesWithTheServer(t *testing.T) {
+	withClient(t, tools.Options{}, func(c *client) {
+		c.must("delegate", args{"provider": "demo", "cwd": c.cwd, "prompt": "approve", "wait_ms": 0})
+	})
+}
+
 func TestASessionOfSeveralTurns(t *testing.T) {
 	withClient(t, tools.Options{}, func(c *client) {
 		ses := c.start(nil)
@@ -357,6 +374,7 @@ func TestSteerConfigureAndPrune(t *testing.T) {
 		c.must("steer", args{"session_id": ses, "prompt": "say more", "wait_ms": 60_000}).is(turn, "turn_id").is("completed", "status")
 		c.call("prune", args{"id": ses}).is("resource_active", "error", "code")
 		c.must("close", args{"id": ses})
+		synctest.Wait() // its goroutine has let go of it
 		c.must("prune", args{"id": ses}).is(ses, "pruned", 0)
 		c.call("inspect", args{"id": ses}).is("not_found", "error", "code").says("list ")
 	})

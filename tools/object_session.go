@@ -67,6 +67,7 @@ func (c *call) session(v core.SessionView) *sessionObject {
 	if m := encodeMap(s.Metadata); m != nil {
 		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})
 	}
+	o.shrink = append(o.shrink, &listSlot{dst: &o.Warnings, src: o.Warnings})
 	for _, q := range v.Requests {
 		if q.Status == core.RequestPending {
 			r := c.request(q)

@@ -109,13 +109,14 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 	o.shrink = append(o.shrink, fileSlot{o})
 	o.raw(&o.StructuredOutput, t.StructuredOutput)
 	o.raw(&o.Metadata, encodeMap(t.Metadata))
-	o.StructuredError = clip(t.StructuredError, maxErrorText)
+	o.shrink = append(o.shrink, textSlot{dst: &o.StructuredError, src: longText{clip(t.StructuredError, maxErrorText), c.wholeObject(t.ID)}})
 	for _, q := range pending {
 		if q.TurnID == t.ID {
 			o.addRequest(c.request(q))
 		}
 	}
 	c.answer(o, t)
+	o.shrink = append(o.shrink, &listSlot{dst: &o.Warnings, src: o.Warnings})
 	return o
 }
 
@@ -293,7 +294,11 @@ const quietWorthSaying = 5000
 func (o *turnObject) prose() prose {
 	p := prose{lines: []string{o.state()}}
 	if o.QueuedTurns != nil && *o.QueuedTurns > 0 {
-		p.lines = append(p.lines, sayCount(*o.QueuedTurns, "queued turn")+" will follow now.")
+		then := " will follow now."
+		if o.Reason == core.ReasonQueueCleared { // it was a queued one itself
+			then = " left."
+		}
+		p.lines = append(p.lines, sayCount(*o.QueuedTurns, "queued turn")+then)
 	}
 	if l := o.outcome(); l != "" {
 		p.lines = append(p.lines, l)

@@ -194,9 +194,6 @@ func checkReply(t *testing.T, r reply) {
 	if n := strings.Count(head, "\n") + 1; n > 5 {
 		t.Errorf("%d lines of state, at most 5 are allowed:\n%s", n, head)
 	}
-	if strings.Contains(r.Text, "outcome\":\"timeout") && len(r.Structured) > timeoutRow {
-		t.Errorf("a time-out takes %d bytes", len(r.Structured))
-	}
 	next, _ := r.object(t)["next"].([]any)
 	if len(next) > maxNext {
 		t.Errorf("%d suggestions", len(next))
@@ -313,7 +310,12 @@ func delegating(outcome core.Outcome, turn func() core.Turn) func() *fake {
 		return &fake{
 			start: func(core.StartRequest) (core.SessionView, error) { return *view(core.StatusIdle), nil },
 			send:  func(core.SendRequest) (core.Turn, error) { return aTurnNow(), nil },
-			await: awaiting(outcome, func() []core.Resource { return []core.Resource{turnResource(turn())} }),
+			await: func(ctx context.Context, r core.AwaitRequest) (core.AwaitResult, error) {
+				if r.IDs[0] == sesID { // it waits for the session's rest, behind the reply
+					return core.AwaitResult{}, core.Errorf(core.CodeNotFound, "no such session")
+				}
+				return awaiting(outcome, func() []core.Resource { return []core.Resource{turnResource(turn())} })(ctx, r)
+			},
 			get: func(id string) (core.Resource, error) {
 				return core.Resource{Kind: core.KindSession, ID: id, Session: view(core.StatusRunning)}, nil
 			},

@@ -99,7 +99,7 @@ func (o *rowObject) shorten(n int) *rowObject {
 	return o
 }
 
-// bare leaves of a row what its id, status and cursor say, and what waits.
+// bare leaves of a row what its id, status and cursor say.
 func (o *rowObject) bare() *rowObject {
 	b := &rowObject{TurnID: o.TurnID, RequestID: o.RequestID, ProcessID: o.ProcessID, Status: o.Status, Cursor: o.Cursor}
 	switch {
@@ -107,9 +107,6 @@ func (o *rowObject) bare() *rowObject {
 		b.TurnID = ""
 	case o.Object == "session":
 		b.TurnID, b.SessionID = "", o.SessionID
-	}
-	if len(o.PendingRequests) > 0 {
-		b.PendingRequests = o.PendingRequests[:1]
 	}
 	return b
 }

@@ -82,7 +82,7 @@ func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
 			if r.Done() {
 				o.done++
 			}
-			o.Results = append(o.Results, c.row(r).bare())
+			o.addBare(c, r, in)
 		default:
 			o.addRow(c, r, in, len(res.Results))
 		}
@@ -100,6 +100,26 @@ func (o *awaitObject) addDone(c *call, r core.Resource) {
 	*b.nextCalls() = nil // the reply as a whole suggests
 	o.Results = append(o.Results, b)
 	o.shrink = append(o.shrink, b.slots()...)
+}
+
+// maxBareAsks is how many of very many rows name what they ask.
+const maxBareAsks = 8
+
+// addBare adds one of very many resources. The first that ask something say
+// what, since that is why the wait is over.
+func (o *awaitObject) addBare(c *call, r core.Resource, in awaitArgs) {
+	row := c.row(r).bare()
+	o.Results = append(o.Results, row)
+	if o.Outcome != core.OutcomeRequest || r.Done() || len(o.asking) >= maxBareAsks {
+		return
+	}
+	for _, q := range r.Pending() {
+		if !slices.Contains(in.IgnoreRequests, q.ID) {
+			row.addPending([]core.Request{q})
+			o.asking = append(o.asking, c.request(q))
+			return
+		}
+	}
 }
 
 // addRow adds what goes on; what it asks comes whole, if that woke the caller.
@@ -135,6 +155,9 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 	switch {
 	case o.Outcome == core.OutcomeRequest && len(o.asking) > 0:
 		o.Next = nil
+		if len(o.Results) >= manyResults {
+			o.suggest("inspect", "what it asks", args{"id": o.asking[0].RequestID})
+		}
 		o.suggestAnswers(o.asking[0])
 	case len(o.WaitingOn) > 0:
 		a := args{"ids": o.WaitingOn}

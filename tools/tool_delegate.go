@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -50,9 +51,38 @@ func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, er
 		return nil, err
 	}
 	o := c.settleTurn(ctx, t, in.duration(c.opts.Wait))
+	if !o.Status.Ended() && !in.KeepOpen {
+		go c.closeAtRest(context.WithoutCancel(ctx), o.SessionID)
+	}
 	o.SessionStatus = c.finish(ctx, o, in.KeepOpen)
 	return o, nil
 }
+
+// restLook is how long closeAtRest waits at a time.
+const restLook = 10 * time.Minute
+
+// closeAtRest closes the session of a delegated task whose caller has gone on,
+// once it is idle with an empty queue. It lives as long as the session is at
+// work: the harness bounds how many do, and ends them when it shuts down.
+func (c *call) closeAtRest(ctx context.Context, session string) {
+	for {
+		res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{IDs: []string{session}, Wait: restLook})
+		if err != nil {
+			return // it is gone
+		}
+		if res.Outcome != core.OutcomeDone {
+			continue
+		}
+		_, err = c.h.Close(ctx, c.caller, core.CloseRequest{ID: session, Reason: reasonTaskEnded})
+		if err != nil && core.CodeOf(err) != core.CodeNotFound {
+			c.opts.Logger.Warn("closing a delegated session failed", slog.String("session", session), slog.Any("error", err))
+		}
+		return
+	}
+}
+
+// reasonTaskEnded is why delegate closes a session, for the journal.
+const reasonTaskEnded = "the delegated task ended"
 
 // abandon closes a session in which nothing was begun.
 func (c *call) abandon(ctx context.Context, session string) {
@@ -71,7 +101,7 @@ func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.Se
 		}
 		return r.Session.Session.Status
 	}
-	r, err := c.h.Close(ctx, c.caller, core.CloseRequest{ID: o.SessionID, Reason: "delegated task ended"})
+	r, err := c.h.Close(ctx, c.caller, core.CloseRequest{ID: o.SessionID, Reason: reasonTaskEnded})
 	if err != nil || r.Session == nil {
 		o.Warnings = append(o.Warnings, "the session could not be closed: "+core.AsError(err).Message)
 		return ""

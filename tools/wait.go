@@ -14,8 +14,15 @@ import (
 // something, for at most wait, and makes its object. Whatever happens to the
 // wait, the turn was begun: so this never fails, it shows what is known.
 func (c *call) settleTurn(ctx context.Context, t core.Turn, wait time.Duration) *turnObject {
+	asItIs := core.Resource{Kind: core.KindTurn, ID: t.ID, Turn: &t}
 	if wait <= 0 {
-		return c.turnReply(core.Resource{Kind: core.KindTurn, ID: t.ID, Turn: &t}, false)
+		// A repeated call can meet a turn that asks something by now.
+		if t.Status == core.TurnIsAwaitingInput {
+			if r, err := c.h.Get(ctx, c.caller.Owner, t.ID); err == nil && r.Turn != nil {
+				asItIs = r
+			}
+		}
+		return c.turnReply(asItIs, false)
 	}
 	res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{
 		IDs: []string{t.ID}, Wait: wait, WakeOnRequest: true, Progress: c.sayResources,
@@ -24,7 +31,7 @@ func (c *call) settleTurn(ctx context.Context, t core.Turn, wait time.Duration) 
 		if err != nil && !core.IsContext(err) {
 			c.opts.Logger.Warn("waiting for a turn failed", slog.String("turn", t.ID), slog.Any("error", err))
 		}
-		return c.turnReply(core.Resource{Kind: core.KindTurn, ID: t.ID, Turn: &t}, false)
+		return c.turnReply(asItIs, false)
 	}
 	c.now = time.Now()
 	return c.turnReply(res.Results[0], res.Outcome == core.OutcomeTimeout)
