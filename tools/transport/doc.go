@@ -31,5 +31,7 @@
 // the table of calls in flight with its limits; session.go shows a call to
 // mcp-go as a session; notices.go orders a call's notifications; feed.go
 // carries those that belong to no call; asks.go sends requests to the client;
-// lines.go reads and writes lines; stdio.go joins them over a pair of pipes.
+// host.go serves one message with all of these. None of them knows where
+// messages come from. lines.go reads and writes lines; stdio.go joins it all
+// over a pair of streams.
 package transport

@@ -23,7 +23,7 @@ const (
 	maxHeldBytes   = 128 << 20 // requests of all calls in flight, in bytes
 	maxAsks        = 128       // requests to the client that await their answer
 
-	abandonAfter = time.Second // how long cancelled calls may take to return
+	abandonAfter = 500 * time.Millisecond // for cancelled calls, and for writes at the end
 
 	callNotices   = 64   // notifications of one call that wait to be written
 	callHeadroom  = 32   // of those, kept free for producers that race each other

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -42,9 +40,8 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, in io.Reader, out io
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not ignored: children would inherit that
 	}
 	c := &stdio{
-		srv:     srv,
+		host:    host{srv: srv, log: opts.Log},
 		opts:    opts,
-		log:     opts.Log,
 		ctx:     context.WithoutCancel(ctx),
 		in:      newLineReader(in, MaxMessage),
 		out:     newLineWriter(out),
@@ -62,10 +59,10 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, in io.Reader, out io
 	return c.serve(ctx, in)
 }
 
+// stdio is one connection: a client that is served over a pair of streams.
 type stdio struct {
-	srv     *server.MCPServer
+	host
 	opts    Options
-	log     *slog.Logger
 	ctx     context.Context // of calls: it does not end with the connection's
 	in      *lineReader
 	out     *lineWriter
@@ -75,8 +72,10 @@ type stdio struct {
 }
 
 func (c *stdio) serve(ctx context.Context, in io.Reader) error {
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
 	read := make(chan error, 1)
-	go func() { read <- c.read(ctx) }()
+	go func() { read <- c.read(reading) }()
 
 	var err error
 	select {
@@ -86,7 +85,8 @@ func (c *stdio) serve(ctx context.Context, in io.Reader) error {
 	case <-c.out.failed:
 		err = fmt.Errorf("write to the client: %w", c.out.failure())
 	}
-	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok && ctx.Err() != nil {
+	stopReading()
+	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
 		_ = d.SetReadDeadline(time.Unix(1, 0)) // files that do not support it are left blocked
 	}
 	c.finish()
@@ -106,12 +106,13 @@ func (c *stdio) finish() {
 	c.out.settle(abandonAfter)
 }
 
-// read takes messages until the end of input.
+// read takes messages until the end of input. After the end of ctx it takes
+// none.
 func (c *stdio) read(ctx context.Context) error {
 	for {
 		line, err := c.in.next()
 		if ctx.Err() != nil {
-			return nil // nobody is left to answer
+			return context.Cause(ctx)
 		}
 		if errors.Is(err, errLineTooLong) {
 			c.refuse(nil, &refusal{mcp.PARSE_ERROR, fmt.Sprintf("the message is longer than %d bytes", MaxMessage)})
@@ -142,7 +143,7 @@ func (c *stdio) receive(line []byte) {
 	case e.Method == "notifications/cancelled":
 		c.calls.cancel(string(e.Params.RequestID))
 	case !e.hasID(), e.inPlace():
-		c.handle(c.ctx, &e, line, c.out.post)
+		c.handle(c.ctx, c.client, &e, line, c.out, c.out.post)
 	default:
 		c.dispatch(&e, line)
 	}
@@ -177,7 +178,7 @@ func (c *stdio) dispatch(e *envelope, line []byte) {
 	c.workers.run(func() {
 		defer call.end()
 		if call.await() {
-			c.handle(call.ctx, e, line, func(response any) error {
+			c.handle(call.ctx, c.client, e, line, c.out, func(response any) error {
 				if call.cancelled.Load() {
 					return nil
 				}
@@ -187,51 +188,6 @@ func (c *stdio) dispatch(e *envelope, line []byte) {
 			c.refuse(e.ID, &refusal{codeBusy, "the server is shutting down"})
 		}
 	})
-}
-
-// handle serves one message: its notifications leave, then its response goes
-// to send, also when the handler ended its goroutine.
-func (c *stdio) handle(ctx context.Context, e *envelope, line []byte, send func(any) error) {
-	s := newSession(ctx, c.client, c.out, e)
-	var response any
-	defer func() {
-		s.close()
-		if response != nil {
-			c.respond(e.ID, response, send)
-		}
-	}()
-	c.call(c.srv.WithContext(ctx, s), e, line, &response)
-}
-
-// call hands the message to mcp-go. A panic, and a handler that ends its
-// goroutine, become an internal error that names an incident in the log.
-func (c *stdio) call(ctx context.Context, e *envelope, line []byte, response *any) {
-	finished := false
-	defer func() {
-		if finished {
-			return
-		}
-		reason := recover()
-		incident := rand.Text()[:10]
-		c.log.Error("a handler panicked", "incident", incident, "method", e.Method, "tool", e.Params.Name,
-			"panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-		if e.hasID() {
-			*response = errorReply(e.ID, mcp.INTERNAL_ERROR, "internal error (incident "+incident+", see the server's log)")
-		}
-	}()
-	if message := c.srv.HandleMessage(ctx, line); message != nil {
-		*response = addressed(e.ID, message)
-	}
-	finished = true
-}
-
-func (c *stdio) respond(id json.RawMessage, response any, send func(any) error) {
-	err := send(response)
-	var bad *unencodable
-	if errors.As(err, &bad) {
-		c.log.Error("a response has no JSON form", "error", bad.err)
-		_ = send(errorReply(id, mcp.INTERNAL_ERROR, "internal error: the result cannot be encoded"))
-	} // any other error ends the connection
 }
 
 // refuse answers without waiting for the client to read: the read loop calls
