@@ -61,10 +61,12 @@ var triples = map[string][2]string{
 	"windows/arm64": {"win32-arm64", "aarch64-pc-windows-msvc"},
 }
 
+const thisPlatform = runtime.GOOS + "/" + runtime.GOARCH
+
 // nativeOf finds the native program of a launcher: in the platform's package,
 // nested or beside it as package managers lay them out, or in its own.
 func nativeOf(launcher string) string {
-	triple, ok := triples[runtime.GOOS+"/"+runtime.GOARCH]
+	triple, ok := triples[thisPlatform]
 	if !ok {
 		return ""
 	}

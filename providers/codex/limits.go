@@ -25,6 +25,10 @@ const (
 	// commands to end.
 	drainTimeout = 3 * time.Second
 
+	// maxLists is how often Codex is asked for the commands of an interrupted
+	// turn, at most, when one of them is not in its list.
+	maxLists = 20
+
 	// maxGarbage is how much of a line that is no JSON-RPC is kept.
 	maxGarbage = 4 << 10
 

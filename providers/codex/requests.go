@@ -16,6 +16,7 @@ type request struct {
 	method   string
 	kind     core.RequestKind
 	turn     string          // its reference
+	item     string          // that waits for the answer, if one does
 	asked    json.RawMessage // the permissions that were asked for
 	answered bool
 	op       core.OpID // that answered
@@ -54,6 +55,7 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 	case wire.CommandApproval:
 		var p wire.CommandApprovalParams
 		if err = json.Unmarshal(m.Params, &p); err == nil {
+			r.item = p.ItemID
 			return commandSpec(p, u), true
 		}
 	case wire.FileChangeApproval:

@@ -85,7 +85,7 @@ func (t *translator) interruptResponse(tag interruptTag, m jsonrpc.Message) {
 
 // listResponse says which commands run on after their turn was interrupted.
 // Those of the turn are ended; what an earlier turn left running on purpose
-// stays.
+// stays. A command that was just being started is listed a moment later.
 func (t *translator) listResponse(tag listTag, m jsonrpc.Message) {
 	u := t.turns[tag.ref]
 	if u == nil || u.ended == nil {
@@ -97,19 +97,54 @@ func (t *translator) listResponse(tag listTag, m jsonrpc.Message) {
 		t.conclude(u)
 		return
 	}
-	u.killing = map[string]bool{}
+	if u.killing == nil {
+		u.killing = map[string]bool{}
+	}
 	for _, term := range list.Data {
-		if item := u.items.find(term.ItemID); item != nil && item.Type == wire.ItemCommand {
+		if item := u.items.find(term.ItemID); item != nil && item.Type == wire.ItemCommand && !u.killing[term.ItemID] {
 			u.killing[term.ItemID] = true
 			t.call(wire.TerminalTerminate, wire.TerminateParams{ThreadID: t.thread, ProcessID: term.ProcessID}, terminateTag{u.ref, term.ItemID})
 		}
 	}
+	if t.unlisted(u) {
+		if u.lists++; u.lists < maxLists {
+			t.listTerminals(u)
+			return
+		}
+		t.leftRunning(u)
+	}
+	u.lists = maxLists
 	t.drained(u)
+}
+
+func (t *translator) listTerminals(u *turn) {
+	t.call(wire.TerminalsList, wire.ThreadRef{ThreadID: t.thread}, listTag{u.ref})
+}
+
+// unlisted says whether a command of the turn is open that is not being ended.
+// One that waits for an approval does not run.
+func (t *translator) unlisted(u *turn) bool {
+	for _, it := range u.items.list {
+		if it.Type == wire.ItemCommand && !u.killing[it.ID] && !t.waits(it.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// waits says whether an item waits for an answer.
+func (t *translator) waits(item string) bool {
+	for _, r := range t.requests {
+		if r.item == item && !r.answered {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *translator) terminateResponse(tag terminateTag, m jsonrpc.Message) {
 	u := t.turns[tag.ref]
-	if u == nil || m.Error == nil {
+	if u == nil || m.Error == nil || !u.killing[tag.item] {
 		return // the command's own end says that it is gone
 	}
 	t.leftRunning(u)
@@ -119,7 +154,7 @@ func (t *translator) terminateResponse(tag terminateTag, m jsonrpc.Message) {
 
 // drained concludes an interrupted turn when its commands are gone.
 func (t *translator) drained(u *turn) {
-	if u.ended != nil && u.killing != nil && len(u.killing) == 0 {
+	if u.ended != nil && u.lists == maxLists && len(u.killing) == 0 {
 		t.conclude(u)
 	}
 }

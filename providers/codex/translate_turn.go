@@ -28,6 +28,7 @@ type turn struct {
 
 	ended   *held           // the end that waits for commands to end
 	killing map[string]bool // items of those commands
+	lists   int             // how often they were asked for; maxLists: no more
 }
 
 // held is an end that is held back.
@@ -197,7 +198,7 @@ func (t *translator) turnCompleted(m jsonrpc.Message) {
 	}
 	u.ended = &held{n.Turn, m.Raw}
 	if n.Turn.Status == "interrupted" && u.items.commands() > 0 {
-		t.call(wire.TerminalsList, wire.ThreadRef{ThreadID: t.thread}, listTag{u.ref})
+		t.listTerminals(u)
 		t.out.arm = true
 		return
 	}
