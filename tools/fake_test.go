@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/server"
+
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
@@ -136,11 +138,16 @@ func callTool(t *testing.T, h harness, o Options, tool, arguments string) reply 
 
 func callOn(t *testing.T, ctx context.Context, h harness, o Options, tool, arguments string) reply {
 	t.Helper()
+	return callServer(t, ctx, newServer(h, o), tool, arguments)
+}
+
+func callServer(t *testing.T, ctx context.Context, srv *server.MCPServer, tool, arguments string) reply {
+	t.Helper()
 	msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(newServer(h, o).HandleMessage(ctx, json.RawMessage(msg))); err != nil {
+	if err := e.Encode(srv.HandleMessage(ctx, json.RawMessage(msg))); err != nil {
 		t.Fatal(err)
 	}
 	var m struct {

@@ -27,10 +27,16 @@ type client struct {
 
 func withClient(t *testing.T, o tools.Options, f func(c *client)) {
 	t.Helper()
+	withLimits(t, o, core.Limits{}, f)
+}
+
+func withLimits(t *testing.T, o tools.Options, limits core.Limits, f func(c *client)) {
+	t.Helper()
 	dir, cwd := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := core.New(core.Config{
 			Store:     core.NewMemStore(),
+			Limits:    limits,
 			Providers: []core.Provider{demo.New(demo.Options{Dir: dir})},
 		})
 		defer func() {
@@ -395,10 +401,11 @@ func TestOwnersDoNotSeeEachOther(t *testing.T) {
 }
 
 func TestOnlyAPersonAnswersUnderTheOperatorsFloor(t *testing.T) {
-	withClient(t, tools.Options{AnswerByUser: true}, func(c *client) {
+	withLimits(t, tools.Options{AnswerByUser: true}, core.Limits{AnswerByUser: true}, func(c *client) {
 		ses := c.start(nil)
 		a := c.must("send_message", args{"session_id": ses, "prompt": "approve", "wait_ms": 10_000})
 		req := a.str("pending_requests", 0, "request_id")
+		a.is("await", "next", 0, "tool").is(req, "next", 0, "arguments", "ignore_requests", 0)
 		c.call("respond", args{"request_id": req, "action": "approve"}).is("not_supported_by_client", "error", "code").says(req)
 		c.must("inspect", args{"id": req}).is("pending", "status")
 	})

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -158,11 +159,12 @@ func TestPagesLoseAndRepeatNothing(t *testing.T) {
 		size := rapid.IntRange(2500, 9000).Draw(rt, "max_bytes")
 		got := map[string]string{}
 		after, last := uint64(0), uint64(0)
+		srv := newServer(&fake{journal: journal}, Options{})
 		for pages := 0; ; pages++ {
 			if pages > len(journal) {
 				rt.Fatal("the pages never end")
 			}
-			r := callTool(t, &fake{journal: journal}, Options{}, "replay", fmt.Sprintf(`{"id":"x","after":%d,"max_bytes":%d}`, after, size))
+			r := callServer(t, context.Background(), srv, "replay", fmt.Sprintf(`{"id":"x","after":%d,"max_bytes":%d}`, after, size))
 			if len(r.Structured) > size || len(r.Text) > size {
 				rt.Fatalf("a page of %d and %d bytes, at most %d were asked for", len(r.Structured), len(r.Text), size)
 			}

@@ -2,8 +2,6 @@ package tools
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -79,7 +77,13 @@ func (c *call) request(q core.Request) *requestObject {
 	text(&o.Prompt, q.Prompt)
 	raw(&o.Schema, q.Schema)
 	o.Questions = append([]core.Question(nil), q.Questions...)
+	if o.Actions == nil {
+		o.Actions = []core.Action{}
+	}
 	for i := range o.Questions {
+		if o.Questions[i].Choices == nil {
+			o.Questions[i].Choices = []core.Choice{}
+		}
 		text(&o.Questions[i].Prompt, q.Questions[i].Prompt)
 	}
 	if d := q.Details; d != nil {
@@ -106,114 +110,15 @@ func (o *requestObject) links() []mcp.ResourceLink {
 	return nil
 }
 
-func (o *requestObject) prose() prose {
-	p := prose{lines: []string{o.state()}}
-	if o.Turn != nil {
-		p.lines = append(p.lines, o.Turn.state())
-		if l := o.Turn.outcome(); l != "" {
-			p.lines = append(p.lines, l)
-		}
-		p.content = o.Turn.content()
-		return p
-	}
-	p.content = o.ask()
-	return p
-}
-
-func (o *requestObject) state() string {
-	s := fmt.Sprintf("%s %s", o.RequestID, o.Status)
-	if r := o.Resolution; r != nil {
-		if r.Action != "" {
-			s += ": " + string(r.Action)
-		}
-		s += " by the " + r.By
-		if r.Scope != "" {
-			s += ", scope " + string(r.Scope)
-		}
-		if r.Reason != "" {
-			s += " (" + oneLine(r.Reason, maxWarning) + ")"
-		}
-	}
-	return fmt.Sprintf("%s; turn %s, session %s.", s, o.TurnID, o.SessionID)
-}
-
-// ask is the request in prose: what is asked, what decides, what can be said.
-func (o *requestObject) ask() string {
-	lines := []string{fmt.Sprintf("%s %s: %s", o.RequestID, strings.ReplaceAll(string(o.Kind), "_", " "), o.Prompt)}
-	if d := o.Details; d != nil {
-		for _, f := range []struct{ name, value string }{
-			{"tool", d.Tool}, {"command", d.Command}, {"cwd", d.CWD}, {"path", d.Path}, {"reason", d.Reason},
-			{"input", string(d.Input)}, {"diff", d.Diff},
-		} {
-			if f.value != "" {
-				lines = append(lines, f.name+": "+f.value)
-			}
-		}
-	}
-	for _, q := range o.Questions {
-		lines = append(lines, askQuestion(q)...)
-	}
-	if len(o.Schema) > 0 {
-		lines = append(lines, "content as of: "+string(o.Schema))
-	}
-	return strings.Join(append(lines, o.answers()), "\n")
-}
-
-func askQuestion(q core.Question) []string {
-	head := fmt.Sprintf("question %s: %s", q.ID, q.Prompt)
-	var how []string
-	if q.Multiple {
-		how = append(how, "several may be chosen")
-	}
-	if q.AllowsOther || len(q.Choices) == 0 {
-		how = append(how, "free text is allowed")
-	}
-	if q.Secret {
-		how = append(how, "secret")
-	}
-	if len(how) > 0 {
-		head += " (" + strings.Join(how, ", ") + ")"
-	}
-	lines := []string{head}
-	for _, c := range q.Choices {
-		l := "- " + c.Value
-		if c.Label != "" && c.Label != c.Value {
-			l += " = " + c.Label
-		}
-		if c.Description != "" {
-			l += ": " + oneLine(c.Description, maxWarning)
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// answers says what respond takes, and until when.
-func (o *requestObject) answers() string {
-	var words []string
-	for _, a := range o.Actions {
-		words = append(words, string(a))
-	}
-	s := "actions: " + strings.Join(words, ", ")
-	if len(o.Scopes) > 0 {
-		var scopes []string
-		for _, x := range o.Scopes {
-			scopes = append(scopes, string(x))
-		}
-		s += "; scopes: " + strings.Join(scopes, ", ")
-	}
-	if o.ExpiresAt != nil && !o.Status.Ended() {
-		s += "; expires " + o.ExpiresAt.Format(time.TimeOnly) + " UTC"
-	}
-	if o.AskedUser != "" {
-		s += "; the user was asked: " + o.AskedUser
-	}
-	return s + "."
-}
-
-// suggestAnswers adds calls that answer a request.
-func (n *nexts) suggestAnswers(q *requestObject) {
+// suggestAnswers adds calls that answer a request, or, where only a person may
+// do so, the one that waits for it.
+func (c *call) suggestAnswers(n *nexts, q *requestObject) {
 	if q.Status != core.RequestPending {
+		return
+	}
+	if c.opts.AnswerByUser {
+		n.suggest("await", "until a person has answered", args{
+			"ids": []string{q.TurnID}, "ignore_requests": []string{q.RequestID}})
 		return
 	}
 	respond := func(why string, a args) {

@@ -128,8 +128,10 @@ func (o *sessionObject) prose() prose {
 	for _, w := range o.Warnings {
 		facts = append(facts, "warning: "+w)
 	}
-	if missing := lacks(o.Capabilities); missing != "" {
-		facts = append(facts, "not supported: "+missing)
+	if o.Capabilities != nil {
+		if missing := capabilityNames(*o.Capabilities, core.Unsupported); len(missing) > 0 {
+			facts = append(facts, "not supported: "+strings.Join(missing, ", "))
+		}
 	}
 	if len(facts) > 0 {
 		p.lines = append(p.lines, clip(strings.Join(facts, "; "), maxErrorText))
@@ -154,25 +156,3 @@ func (o *sessionObject) prose() prose {
 	p.content = strings.Join(content, "\n\n")
 	return p
 }
-
-// lacks names what a provider cannot do at all.
-func lacks(c *core.Capabilities) string {
-	if c == nil {
-		return ""
-	}
-	var m map[string]core.Support
-	if json.Unmarshal(encode(c), &m) != nil {
-		return ""
-	}
-	var names []string
-	for _, name := range capabilityNames {
-		if !m[name].OK() {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// capabilityNames is the order in which capabilities are shown.
-var capabilityNames = []string{"token_streaming", "questions", "approvals", "interrupt", "steer", "resume", "fork",
-	"configure", "per_session_mcp", "skills", "attachments", "structured_output"}

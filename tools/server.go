@@ -25,7 +25,8 @@ type Options struct {
 	Owner func(ctx context.Context) core.Caller
 	// Logger takes what callers are not shown; nil discards it.
 	Logger *slog.Logger
-	// AnswerByUser is the operator's floor: only a person answers requests.
+	// AnswerByUser says that the harness has core.Limits.AnswerByUser: callers
+	// are not advised to answer requests themselves.
 	AnswerByUser bool
 }
 

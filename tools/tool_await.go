@@ -158,7 +158,7 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 		if len(o.Results) >= manyResults {
 			o.suggest("inspect", "what it asks", args{"id": o.asking[0].RequestID})
 		}
-		o.suggestAnswers(o.asking[0])
+		c.suggestAnswers(&o.nexts, o.asking[0])
 	case len(o.WaitingOn) > 0:
 		a := args{"ids": o.WaitingOn}
 		why := "goes on waiting"

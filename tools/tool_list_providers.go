@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -57,6 +56,8 @@ type providerObject struct {
 	Models        []string                `json:"models,omitempty"`
 	Transports    []core.TransportSpec    `json:"transports,omitempty"`
 	Options       []core.OptionSpec       `json:"options,omitempty"`
+
+	caps core.Capabilities // the default transport's
 }
 
 func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
@@ -87,7 +88,7 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 	def, _ := in.Spec.Transport("")
 	p := &providerObject{
 		Provider: in.Spec.Name, Name: in.Spec.Title, Ready: in.Status.Ready, Reason: oneLine(in.Status.Reason, maxWarning),
-		Version: in.Status.Version, Authenticated: first(in.Status.Authenticated, "unknown"), Transport: def.Name,
+		Version: in.Status.Version, Authenticated: first(in.Status.Authenticated, "unknown"), Transport: def.Name, caps: def.Capabilities,
 	}
 	if !whole {
 		p.Capabilities = notNative(def.Capabilities)
@@ -98,25 +99,23 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 	}
 	p.Evidence, p.Install, p.Executable = in.Status.Evidence, in.Spec.Install, in.Status.Executable
 	p.Searched, p.Models = in.Status.Searched, in.Status.Models
-	p.Transports, p.Options = in.Spec.Transports, in.Spec.Options
+	p.Options = in.Spec.Options
+	for _, t := range in.Spec.Transports {
+		t.Capabilities = saidAll(t.Capabilities)
+		p.Transports = append(p.Transports, t)
+	}
 	return p
 }
 
 // notNative keeps the capabilities that a caller should not rely on.
 func notNative(c core.Capabilities) map[string]core.Support {
-	var all map[string]core.Support
-	if json.Unmarshal(encode(c), &all) != nil {
-		return nil
-	}
-	for name, s := range all {
-		switch s {
-		case core.Native:
-			delete(all, name)
-		case "":
-			all[name] = core.Unsupported
+	out := map[string]core.Support{}
+	for _, x := range capabilitiesOf(c) {
+		if x.support != core.Native {
+			out[x.name] = x.support
 		}
 	}
-	return all
+	return out
 }
 
 // slots lets the places that were searched give way, and then models.
@@ -161,13 +160,7 @@ func (p *providerObject) lines() []string {
 		fmt.Fprintf(&b, "; %s", p.Reason)
 	}
 	for _, s := range []core.Support{core.Unsupported, core.Emulated, core.Experimental} {
-		var names []string
-		for _, name := range capabilityNames {
-			if p.Capabilities[name] == s {
-				names = append(names, name)
-			}
-		}
-		if len(names) > 0 {
+		if names := capabilityNames(p.caps, s); len(names) > 0 && p.Capabilities != nil {
 			fmt.Fprintf(&b, "; %s: %s", s, strings.Join(names, ", "))
 		}
 	}
@@ -200,11 +193,8 @@ func transportLine(t core.TransportSpec) string {
 	if t.Default {
 		parts = append(parts, "default")
 	}
-	var caps map[string]core.Support
-	if json.Unmarshal(encode(t.Capabilities), &caps) == nil {
-		for _, name := range capabilityNames {
-			parts = append(parts, name+" "+first(string(caps[name]), string(core.Unsupported)))
-		}
+	for _, x := range capabilitiesOf(t.Capabilities) {
+		parts = append(parts, x.name+" "+string(x.support))
 	}
 	words := func(what string, list []string) {
 		if len(list) > 0 {

@@ -28,10 +28,6 @@ var respondTool = tool[respondArgs, *requestObject]{
 	hints:  decides,
 	output: requestOutput,
 	run: func(ctx context.Context, c *call, in respondArgs) (*requestObject, error) {
-		if c.opts.AnswerByUser && !c.caller.User {
-			return nil, core.Errorf(core.CodeNotSupportedByClient, "only a person may answer request %s on this server", in.RequestID).
-				WithHint("Ask your user to run: harness-mcp respond %s %s", in.RequestID, in.Action)
-		}
 		q, err := c.h.Respond(ctx, c.caller, core.RespondRequest{
 			RequestID: in.RequestID, Once: c.once,
 			Response: core.Response{

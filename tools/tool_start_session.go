@@ -43,7 +43,8 @@ var startSessionTool = tool[startSessionArgs, *sessionObject]{
 			return nil, err
 		}
 		o := c.session(v)
-		o.Capabilities = &v.Capabilities
+		caps := saidAll(v.Capabilities)
+		o.Capabilities = &caps
 		c.afterSession(o)
 		return o, nil
 	},

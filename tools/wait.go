@@ -64,7 +64,7 @@ func (c *call) afterTurn(o *turnObject) {
 	turn, session := o.TurnID, o.SessionID
 	if len(o.PendingRequests) > 0 {
 		if q, ok := o.PendingRequests[0].(*requestObject); ok {
-			o.suggestAnswers(q)
+			c.suggestAnswers(&o.nexts, q)
 			return
 		}
 	}
@@ -92,7 +92,7 @@ func (c *call) afterSession(o *sessionObject) {
 	switch {
 	case len(o.PendingRequests) > 0:
 		if q, ok := o.PendingRequests[0].(*requestObject); ok {
-			o.suggestAnswers(q)
+			c.suggestAnswers(&o.nexts, q)
 		}
 	case !o.Live:
 		o.suggest("replay", "what happened", args{"id": id, "view": "summary"})
@@ -148,7 +148,7 @@ func (c *call) object(r core.Resource) body {
 }
 
 func (c *call) afterRequest(o *requestObject) {
-	o.suggestAnswers(o)
+	c.suggestAnswers(&o.nexts, o)
 	if o.Status != core.RequestPending {
 		o.suggest("await", "what the turn does next", args{"ids": []string{o.TurnID}})
 	}

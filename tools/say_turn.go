@@ -1,0 +1,119 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// state says in one line where the turn stands.
+func (o *turnObject) state() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", o.TurnID, o.Status)
+	switch {
+	case o.QueuePosition > 0:
+		fmt.Fprintf(&b, ", number %d in the queue", o.QueuePosition)
+	default:
+		b.WriteString(sayElapsed(o.ElapsedMS, o.Status.Ended()))
+	}
+	if o.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", o.Reason)
+	}
+	if o.QuietMS != nil && *o.QuietMS >= quietWorthSaying {
+		fmt.Fprintf(&b, ", quiet for %s", sayDuration(*o.QuietMS))
+	}
+	if o.Activity != "" {
+		fmt.Fprintf(&b, "; %s", o.Activity)
+	}
+	fmt.Fprintf(&b, "; session %s", o.SessionID)
+	if o.SessionStatus != "" {
+		fmt.Fprintf(&b, " %s", o.SessionStatus)
+	}
+	fmt.Fprintf(&b, ", cursor %d.", o.Cursor)
+	return b.String()
+}
+
+// quietWorthSaying is the silence, in milliseconds, that prose speaks of.
+const quietWorthSaying = 5000
+
+func (o *turnObject) prose() prose {
+	p := prose{lines: []string{o.state()}}
+	if o.QueuedTurns != nil && *o.QueuedTurns > 0 {
+		then := " will follow now."
+		if o.Reason == core.ReasonQueueCleared { // it was a queued one itself
+			then = " left."
+		}
+		p.lines = append(p.lines, sayCount(*o.QueuedTurns, "queued turn")+then)
+	}
+	if l := o.outcome(); l != "" {
+		p.lines = append(p.lines, l)
+	}
+	p.content = o.content()
+	return p
+}
+
+// outcome says in one line what the turn did and cost.
+func (o *turnObject) outcome() string {
+	var facts []string
+	if o.Error != nil {
+		facts = append(facts, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
+	}
+	if o.StructuredError != "" {
+		facts = append(facts, "the answer does not meet output_schema: "+oneLine(o.StructuredError, maxWarning))
+	}
+	if n := max(len(o.FilesChanged), o.FilesTotal); n > 0 {
+		var names []string
+		for _, f := range o.files {
+			names = append(names, f.Path)
+		}
+		facts = append(facts, fmt.Sprintf("%s changed: %s", sayCount(n, "file"), clip(some(names, shownFiles), maxWarning)))
+	}
+	if o.Usage != nil {
+		facts = append(facts, sayUsage(o.Usage))
+	}
+	for _, w := range o.Warnings {
+		facts = append(facts, "warning: "+w)
+	}
+	return clip(strings.Join(facts, "; "), maxErrorText)
+}
+
+// content is what the reply is for: the questions, or the answer.
+func (o *turnObject) content() string {
+	var parts []string
+	for _, q := range o.PendingRequests {
+		if q, ok := q.(interface{ ask() string }); ok {
+			parts = append(parts, q.ask())
+		}
+	}
+	if len(o.StructuredOutput) > 0 {
+		parts = append(parts, string(o.StructuredOutput))
+	}
+	if o.Text != "" && (len(o.StructuredOutput) == 0 || !sameJSON(o.Text, o.StructuredOutput)) {
+		parts = append(parts, o.Text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// sameJSON says whether text is only the JSON of v, as it mostly is with an
+// output schema.
+func sameJSON(text string, v json.RawMessage) bool {
+	return json.Valid([]byte(text)) && string(canonical(json.RawMessage(text))) == string(canonical(v))
+}
+
+func sayUsage(u *usageObject) string {
+	var parts []string
+	for _, p := range []struct {
+		n    *int64
+		what string
+	}{{u.InputTokens, "in"}, {u.CachedInputTokens, "cached"}, {u.OutputTokens, "out"}, {u.TotalTokens, "in all"}} {
+		if p.n != nil {
+			parts = append(parts, fmt.Sprintf("%d %s", *p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "usage reported"
+	}
+	return "tokens: " + strings.Join(parts, ", ")
+}
