@@ -65,6 +65,8 @@ type Store struct {
 	*instances
 	dsn     string
 	walFile string
+	walSoft int64    // walCheckpoint, but in tests
+	walHard int64    // walFull, but in tests
 	setup   []string // of the writing connection
 	secret  []byte
 
@@ -111,6 +113,8 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	s := &Store{
 		dsn:     dsn(path, lock.Name()),
 		walFile: path + "-wal",
+		walSoft: walCheckpoint,
+		walHard: walFull,
 		setup: []string{syncing, pragma("wal_autocheckpoint", 0),
 			pragma("cache_size", -writerCache)},
 		queue:   make(chan *write, queueLen),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -55,8 +56,9 @@ func (s *Store) enqueue(w *write) error {
 
 // writer owns the only connection that writes.
 type writer struct {
-	store *Store
-	conn  *conn // nil after a failure that left it in doubt
+	store    *Store
+	conn     *conn     // nil after a failure that left it in doubt
+	nextTrim time.Time // when the log may be emptied again
 }
 
 // run writes group after group until the queue is closed and empty.
@@ -154,12 +156,13 @@ func (w *writer) ready() error {
 		}
 		w.conn = c
 	}
-	size := w.store.walSize()
-	if size < walCheckpoint {
+	size, now := w.store.walSize(), time.Now()
+	if size < w.store.walSoft || size < w.store.walHard && now.Before(w.nextTrim) {
 		return nil
 	}
+	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
 	err := truncateLog(w.conn)
-	if size >= walFull && w.store.walSize() >= walFull {
+	if size >= w.store.walHard && w.store.walSize() >= w.store.walHard {
 		return errors.Join(&core.Error{
 			Code:    core.CodeStoreFailed,
 			Message: "the write-ahead log is full because a reader of the database does not end",
