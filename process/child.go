@@ -44,6 +44,7 @@ type child struct {
 	left     int           // what could not be ended
 	done     chan struct{} // the command has ended
 	gone     chan struct{} // nothing of the tree is left
+	settled  chan struct{} // and its row was seen to
 
 	stopOnce  sync.Once
 	hurryOnce sync.Once
@@ -61,6 +62,7 @@ func newChild(l *Local, run *launch) *child {
 		recorded: make(chan struct{}),
 		done:     make(chan struct{}),
 		gone:     make(chan struct{}),
+		settled:  make(chan struct{}),
 		hurry:    make(chan struct{}),
 	}
 }
@@ -105,16 +107,16 @@ func (c *child) exited(e Exit, leftover int) {
 }
 
 // emptied is told by the tree: nothing is left, but for a number of processes
-// that cannot be ended. The row goes before anyone who waits learns of it, so
-// that "stopped" also means "forgotten"; it stays if something is left.
+// that cannot be ended. Their row stays.
 func (c *child) emptied(left int) {
 	c.left = left
-	if left == 0 {
-		c.local.erase(c)
-	}
 	c.local.forget(c)
 	c.stdin.Close()
 	close(c.gone)
+	if left == 0 {
+		c.local.erase(c)
+	}
+	close(c.settled)
 }
 
 // Stop ends the tree by the ladder: end of input, EOFWait, INT, StopWait,
@@ -134,11 +136,14 @@ func (c *child) Stop(ctx context.Context) error {
 }
 
 // Kill ends the tree at once, also in the middle of a Stop, and returns when
-// nothing is left. The error is that of Stop.
+// nothing is left and the row is deleted, so that the store may be closed then.
+// A store that stalls delays the return by RowWait, never the kill. The error
+// is that of Stop.
 func (c *child) Kill() error {
 	c.hurryOnce.Do(func() { close(c.hurry) })
 	c.killOnce.Do(func() { go c.end() })
 	if c.await(KillWait) && c.left == 0 {
+		<-c.settled // within RowWait
 		return nil
 	}
 	return core.Errorf(core.CodeInternal, "process %d or a descendant of it could not be ended", c.pid).

@@ -26,8 +26,10 @@
 //     start time and boot id, and [Reap] ends at boot what a dead instance left.
 //     Nothing is ever ended by its name.
 //
-// A program gets the guard only if it calls [Init] first in main (and a test
-// binary first in TestMain), because the guard is that program. Without it, and
+// A program gets guards only if it calls [Init] first in main (and a test
+// binary first in TestMain), because a guard is that program executed again.
+// The guard takes over while this package is initialized, so the rest of the
+// program costs it nothing: about 1 MiB of its own and 2 ms. Without Init, and
 // on systems other than Linux, the portable layers remain: when the command
 // ends or is killed its process group is killed too; what left the group is
 // found by its marker on Linux only. In that mode nothing acts when the server

@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// endAll kills what find finds, again and again, until it finds nothing or ctx
-// ends. It gives all that it signalled, and what is left.
+// endAll kills what find finds, again and again, until it finds nothing and all
+// that was killed is gone, or ctx ends. It gives all that it killed, and what
+// is left.
 func endAll(ctx context.Context, find func([]proc) []proc) (ended, left []proc) {
-	type key struct {
-		pid   int
-		start uint64
-	}
-	known := make(map[key]bool)
 	for pause := pollMin; ; pause = min(2*pause, pollMax) {
 		all, err := processes()
 		if err != nil {
 			return ended, left
 		}
-		left = slices.DeleteFunc(find(all), proc.dead)
-		if len(left) == 0 {
-			return ended, nil
-		}
+		// A process that is dying has lost its environment, and maybe its
+		// parent, so it is not found again: it is waited for by its name.
+		dying := slices.DeleteFunc(slices.Clone(all), func(p proc) bool { return p.dead() || !named(ended, p) })
+		left = slices.DeleteFunc(find(all), func(p proc) bool { return p.dead() || named(dying, p) })
 		for _, p := range left {
-			if err := p.signal(syscall.SIGKILL); err == nil && !known[key{p.pid, p.start}] {
-				known[key{p.pid, p.start}] = true
+			if p.signal(syscall.SIGKILL) == nil {
 				ended = append(ended, p)
 			}
+		}
+		left = append(left, dying...)
+		if len(left) == 0 {
+			return ended, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -37,6 +36,11 @@ func endAll(ctx context.Context, find func([]proc) []proc) (ended, left []proc) 
 		case <-time.After(pause):
 		}
 	}
+}
+
+// named says whether a list has a process, whatever its state is now.
+func named(list []proc, p proc) bool {
+	return slices.ContainsFunc(list, func(q proc) bool { return q.pid == p.pid && q.start == p.start })
 }
 
 // family is what must never be ended by a search: we, all above us, and all
@@ -57,26 +61,38 @@ func family(all []proc) map[int]bool {
 	return out
 }
 
-// endMarked ends what carries a child's marker and no longer descends from its
-// guard or command: the last resort where no guard does it. What descends from
-// another live child of ours is spared, since two children can have the same
-// resource. It says how many it could not end within KillWait.
+// endMarked ends what carries a child's marker, when the child's guard or
+// command is gone: the last resort where no guard does it. It says how many it
+// could not end within KillWait.
 func endMarked(c *child) int {
 	ctx, cancel := context.WithTimeout(context.Background(), KillWait)
 	defer cancel()
 	_, left := endAll(ctx, func(all []proc) []proc {
-		spared := map[int]bool{os.Getpid(): true}
-		others := c.local.others(c)
-		for _, pid := range others {
-			spared[pid] = true
-		}
-		for _, p := range descendants(all, others, nil) {
-			spared[p.pid] = true
-		}
+		spared := c.local.spared(all, c)
 		return slices.DeleteFunc(all, func(p proc) bool {
 			return spared[p.pid] || !ours(p.pid) ||
 				!slices.Contains(parseMarker(environMarker(p.pid)), c.own)
 		})
 	})
 	return len(left)
+}
+
+// spared is what a search for the rest of c must leave alone, since another
+// child may have the same resource and so the same marker. Orphans are not
+// below us, so all that is; but where we are the reaper of orphans ourselves,
+// as the first process of a container, only the trees of live children.
+func (l *Local) spared(all []proc, c *child) map[int]bool {
+	self := os.Getpid()
+	if self != 1 {
+		return family(all)
+	}
+	spared := map[int]bool{self: true}
+	roots := l.others(c)
+	for _, pid := range roots {
+		spared[pid] = true
+	}
+	for _, p := range descendants(all, roots, nil) {
+		spared[p.pid] = true
+	}
+	return spared
 }

@@ -22,7 +22,7 @@ const (
 	// GuardWriteWait bounds one write to a guard.
 	GuardWriteWait = time.Second
 	// RowWait bounds the deletion of a child's row.
-	RowWait = 5 * time.Second
+	RowWait = 2 * time.Second
 	// DrainWait is how long, after the tree was killed, a reader may wait for
 	// more output while someone outside the tree still holds the pipe.
 	DrainWait = 250 * time.Millisecond

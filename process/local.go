@@ -225,14 +225,15 @@ func (l *Local) forget(c *child) {
 	l.mu.Unlock()
 }
 
-// others lists the root processes of all live children but c.
+// others lists the root processes of all live children but c, as far as they
+// have begun.
 func (l *Local) others(c *child) []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var pids []int
 	for o := range l.live {
-		if o != c {
-			pids = append(pids, int(o.root.Load()))
+		if pid := int(o.root.Load()); o != c && pid != 0 {
+			pids = append(pids, pid)
 		}
 	}
 	return pids

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -392,6 +393,78 @@ func TestManyCommandsAtOnceKeepTheirOutputApart(t *testing.T) {
 		}
 		if len(l.live) != 0 {
 			t.Errorf("%d children are still known", len(l.live))
+		}
+	})
+}
+
+// hookedLog calls a function before each write.
+type hookedLog struct {
+	childLog
+	put, del func(ctx context.Context) error
+}
+
+func (l *hookedLog) PutChild(ctx context.Context, c core.Child) error {
+	if err := l.put(ctx); err != nil {
+		return err
+	}
+	return l.childLog.PutChild(ctx, c)
+}
+
+func (l *hookedLog) DeleteChild(ctx context.Context, instance string, pid int) error {
+	if err := l.del(ctx); err != nil {
+		return err
+	}
+	return l.childLog.DeleteChild(ctx, instance, pid)
+}
+
+func TestStartThatIsGivenUpAtItsRowLeavesNothing(t *testing.T) {
+	modes(t, func(t *testing.T, o Options) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		log := &hookedLog{}
+		pid := 0
+		l := NewLocal(o)
+		log.put = func(ctx context.Context) error {
+			l.mu.Lock()
+			for c := range l.live {
+				pid = c.pid
+			}
+			l.mu.Unlock()
+			cancel() // the caller leaves while the store works
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		log.del = func(context.Context) error { return nil }
+		l.opt.Log = log
+		_, err := l.Start(ctx, helper("hang"))
+		if !errors.Is(err, context.Canceled) || core.CodeOf(err) != core.CodeStartFailed {
+			t.Errorf("got %v", err)
+		}
+		if pid == 0 || syscall.Kill(pid, 0) == nil {
+			t.Errorf("process %d is left", pid)
+		}
+		if len(l.live) != 0 {
+			t.Error("the child is still known")
+		}
+	})
+}
+
+func TestStoreThatStallsDoesNotDelayAKill(t *testing.T) {
+	modes(t, func(t *testing.T, o Options) {
+		stalled := make(chan struct{})
+		log := &hookedLog{put: func(context.Context) error { return nil }}
+		log.del = func(ctx context.Context) error { <-stalled; return nil }
+		o.Log = log
+		c := start(t, o, helper("hang"))
+		killed := make(chan error)
+		go func() { killed <- c.Kill() }()
+		<-c.Gone() // while the store does not answer
+		close(stalled)
+		if err := <-killed; err != nil {
+			t.Error(err)
+		}
+		if rows, _ := log.Children(t.Context(), ""); len(rows) != 0 {
+			t.Errorf("Kill returned before the row was gone: %+v", rows)
 		}
 	})
 }
