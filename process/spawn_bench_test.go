@@ -3,6 +3,7 @@ package process
 import (
 	"io"
 	"os/exec"
+	"strconv"
 	"testing"
 )
 
@@ -46,5 +47,31 @@ func BenchmarkSpawn(b *testing.B) {
 				<-c.(*child).Gone()
 			}
 		})
+	}
+}
+
+// BenchmarkOutput reads 50 MB of a command's output.
+func BenchmarkOutput(b *testing.B) {
+	const size = 50 << 20
+	l := NewLocal(Options{})
+	buf := make([]byte, 64<<10)
+	b.SetBytes(size)
+	for b.Loop() {
+		c, err := l.Start(b.Context(), Spec{Path: "/usr/bin/head", Args: []string{"-c", strconv.Itoa(size), "/dev/zero"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		n := 0
+		for {
+			k, err := c.Stdout().Read(buf)
+			if n += k; err != nil {
+				break
+			}
+		}
+		if n != size {
+			b.Fatalf("%d bytes", n)
+		}
+		_, _ = io.Copy(io.Discard, c.Stderr())
+		<-c.Done()
 	}
 }
