@@ -55,8 +55,8 @@ func decodeResponses(body []byte) (conversation, any, error) {
 	}
 	for _, item := range r.items {
 		switch {
-		case item.isPrompt():
-			c.prompts = append(c.prompts, contentText(item.Content))
+		case item.prompt() != "":
+			c.prompts = append(c.prompts, item.prompt())
 			c.outputs = nil
 		case strings.HasSuffix(item.Type, "_call_output"):
 			c.outputs = append(c.outputs, contentText(item.Output))
@@ -65,33 +65,44 @@ func decodeResponses(body []byte) (conversation, any, error) {
 	return c, &r, nil
 }
 
-// isPrompt says whether a person said it. Agents put their own notes into user
-// messages too: the environment, the abort of a turn, instructions of files.
-func (i responsesItem) isPrompt() bool {
+// prompt gives what a person said in the item, "" for other items. Agents put
+// notes of their own into user messages, as parts in angle brackets or from
+// files of instructions.
+func (i responsesItem) prompt() string {
 	if i.Role != "user" || i.Type != "" && i.Type != "message" {
-		return false
+		return ""
 	}
-	text := strings.TrimSpace(contentText(i.Content))
-	return text != "" && !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, "# AGENTS.md")
+	var b strings.Builder
+	for _, text := range contentTexts(i.Content) {
+		note := strings.TrimSpace(text)
+		if !strings.HasPrefix(note, "<") && !strings.HasPrefix(note, "# AGENTS.md") {
+			b.WriteString(text)
+		}
+	}
+	return strings.TrimSpace(b.String())
 }
 
-// contentText gives the text of a content that is a string or a list of parts.
-func contentText(raw json.RawMessage) string {
+// contentText gives the text of a content.
+func contentText(raw json.RawMessage) string { return strings.Join(contentTexts(raw), "") }
+
+// contentTexts gives the texts of a content that is a string or a list of
+// parts.
+func contentTexts(raw json.RawMessage) []string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return text
+		return []string{text}
 	}
 	var parts []struct {
 		Text string `json:"text"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return string(raw)
+		return []string{string(raw)}
 	}
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(p.Text)
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Text
 	}
-	return b.String()
+	return texts
 }
 
 // refuseOpenAI writes an error as OpenAI's servers do.

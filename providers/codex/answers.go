@@ -27,6 +27,9 @@ func (t *translator) respond(op core.Respond) *core.Error {
 		t.sendInterrupt(u)
 		return nil
 	}
+	if r.item != nil && op.Response.Action == core.ActionApprove {
+		r.item.asked = false
+	}
 	t.reply(r.id, answer(r, op.Response))
 	if cancelled && u != nil && (r.kind == core.KindPermission || r.kind == core.KindMCPElicitation || r.kind == core.KindConfirmation) {
 		t.sendInterrupt(u) // their "cancel" refuses, and the turn would go on

@@ -16,7 +16,7 @@ type request struct {
 	method   string
 	kind     core.RequestKind
 	turn     string          // its reference
-	item     string          // that waits for the answer, if one does
+	item     *openItem       // the command that waits for the answer
 	asked    json.RawMessage // the permissions that were asked for
 	answered bool
 	op       core.OpID // that answered
@@ -55,8 +55,12 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 	case wire.CommandApproval:
 		var p wire.CommandApprovalParams
 		if err = json.Unmarshal(m.Params, &p); err == nil {
-			r.item = p.ItemID
-			return commandSpec(p, u), true
+			if u != nil {
+				if r.item = u.items.find(p.ItemID); r.item != nil {
+					r.item.asked = true
+				}
+			}
+			return commandSpec(p, r.item), true
 		}
 	case wire.FileChangeApproval:
 		var p wire.FileChangeApprovalParams
@@ -125,12 +129,10 @@ var (
 	bothScopes      = []core.Scope{core.ScopeOnce, core.ScopeSession}
 )
 
-func commandSpec(p wire.CommandApprovalParams, u *turn) core.RequestSpec {
+func commandSpec(p wire.CommandApprovalParams, it *openItem) core.RequestSpec {
 	shown := p.Command
-	if u != nil {
-		if it := u.items.find(p.ItemID); it != nil && shown == it.Command {
-			shown = shownCommand(it.Item)
-		}
+	if it != nil && shown == it.Command {
+		shown = shownCommand(it.Item)
 	}
 	prompt := "Run this command? " + shown
 	if p.Command == "" {

@@ -17,6 +17,7 @@ type openItem struct {
 	lost   bool            // text lacks some, for being too much
 	deltas bool            // there were some
 	part   int             // of the reasoning that is being streamed
+	asked  bool            // an approval was asked for and not given
 }
 
 // items are the open items of a turn, oldest first.

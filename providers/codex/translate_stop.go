@@ -122,20 +122,10 @@ func (t *translator) listTerminals(u *turn) {
 }
 
 // unlisted says whether a command of the turn is open that is not being ended.
-// One that waits for an approval does not run.
+// One that was not approved does not run.
 func (t *translator) unlisted(u *turn) bool {
 	for _, it := range u.items.list {
-		if it.Type == wire.ItemCommand && !u.killing[it.ID] && !t.waits(it.ID) {
-			return true
-		}
-	}
-	return false
-}
-
-// waits says whether an item waits for an answer.
-func (t *translator) waits(item string) bool {
-	for _, r := range t.requests {
-		if r.item == item && !r.answered {
+		if it.Type == wire.ItemCommand && !u.killing[it.ID] && !it.asked {
 			return true
 		}
 	}
