@@ -13,6 +13,8 @@ type simAgent struct {
 	epoch  uint64
 	hungUp bool // it was told to end
 	gone   bool // its tree has ended
+	deaf   bool // it answers no op
+	stuck  bool // a hangup takes longer than anyone waits
 	closed bool // a hangup has been answered, as each one is
 
 	ops      []Op   // not answered yet
@@ -63,6 +65,9 @@ func (c *simAgent) turn(d *dice) string {
 
 // answer says what became of an op: mostly the oldest, mostly taken.
 func (c *simAgent) answer(d *dice) {
+	if c.deaf {
+		return
+	}
 	if len(c.ops) == 0 || d.n(24) == 0 {
 		if len(c.answered) > 0 {
 			c.say(OpDone{Op: c.answered[d.n(len(c.answered))], Err: c.refusal(d)})
@@ -102,7 +107,13 @@ func (c *simAgent) begin(d *dice) {
 
 func (c *simAgent) content(d *dice) {
 	var p Payload = MessageDelta{Item: "i", Text: "x"}
-	switch d.n(6) {
+	switch d.n(9) {
+	case 6:
+		p = Warning{Message: "careful"}
+	case 7:
+		p = UsageUpdated{Scope: UsageSession}
+	case 8:
+		p = ProviderError{Message: "overloaded", WillRetry: true}
 	case 0:
 		p = Message{Item: "i", Text: "done"}
 	case 1:
@@ -151,6 +162,9 @@ func (c *simAgent) withdraw(d *dice) {
 
 // behave is an agent that does its work: it takes all ops and ends its turn.
 func (c *simAgent) behave() {
+	if c.deaf {
+		return
+	}
 	for _, op := range c.ops {
 		c.answered = append(c.answered, op.OpID())
 		c.say(OpDone{Op: op.OpID()})

@@ -86,7 +86,7 @@ func (h *simHost) drain(n int, d *dice) {
 
 func (h *simHost) hangingUp() bool {
 	for _, c := range h.conns {
-		if c.hungUp && !c.closed {
+		if c.hungUp && !c.closed && !c.stuck {
 			return true
 		}
 	}
@@ -122,7 +122,7 @@ func (h *simHost) due() {
 // step feeds the machine and checks what must hold after every step.
 func (h *simHost) step(in Input) {
 	before := h.s
-	sample := h.w.steps%simSample == 0
+	sample := h.w.thorough || h.w.steps%simSample == 0
 	var old string
 	if sample {
 		old = frozen(h.w.t, before)
@@ -148,7 +148,27 @@ func (h *simHost) step(in Input) {
 			h.fail("%T was refused with %s and changed the State", in, r.Err.Code)
 		}
 	}
+	h.checkStep(before, in, out)
 	h.check()
+}
+
+// checkStep holds what can only be seen between two States.
+func (h *simHost) checkStep(before State, in Input, out []Effect) {
+	if n, ok := in.(inNotice); ok {
+		if n.Epoch != before.Epoch && (len(out) > 0 || !reflect.DeepEqual(before, h.s)) {
+			h.fail("a notice of epoch %d did something in epoch %d", n.Epoch, before.Epoch)
+		}
+		if b, ok := n.Notice.(TurnBegan); ok && before.Last != nil && b.Turn == before.Last.ID && before.Theirs == nil && h.s.Theirs != nil {
+			h.fail("a late word on the ended turn %s began another one", b.Turn)
+		}
+	}
+	switch c := before.Closing; {
+	case c == nil || before.Link != LinkUp:
+	case h.s.Closing != nil && h.s.Closing.Word < c.Word:
+		h.fail("an end of word %d became one of word %d", c.Word, h.s.Closing.Word)
+	case h.s.Closing == nil && h.s.End != c.Word && h.s.Link != LinkLost:
+		h.fail("an end of word %d was decided, it ended as %d", c.Word, h.s.End)
+	}
 }
 
 func isCommand(in Input) bool {

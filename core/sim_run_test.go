@@ -21,7 +21,7 @@ func TestSimulatedWorldsKeepTheInvariants(t *testing.T) {
 		n, err := playSeed(t, worlds)
 		if err != "" {
 			script := shrink(t, worlds, generate(worlds))
-			_, why, trace := play(t, worlds, script, true)
+			_, why, trace := play(t, worlds, script, true, true)
 			t.Fatalf("seed %d breaks an invariant: %s\nshrunk to %d actions: %v\n%s", worlds, why, len(script), script, strings.Join(trace, "\n"))
 		}
 		steps += n
@@ -74,7 +74,7 @@ func expectedInWorlds() []string {
 }
 
 func playSeed(t testing.TB, seed uint64) (int, string) {
-	n, err, _ := play(t, seed, generate(seed), false)
+	n, err, _ := play(t, seed, generate(seed), false, false)
 	return n, err
 }
 
@@ -94,9 +94,9 @@ func generate(seed uint64) []action {
 	return script
 }
 
-// play runs a script; why says which invariant broke, "" for none.
-func play(t testing.TB, seed uint64, script []action, traced bool) (steps int, why string, trace []string) {
-	w := &simWorld{t: t, now: rigStart, stop: seed%4 == 3, seen: simSeen}
+// play runs a script, looking closely or not; why says which invariant broke, "" for none.
+func play(t testing.TB, seed uint64, script []action, closely, traced bool) (steps int, why string, trace []string) {
+	w := &simWorld{t: t, now: rigStart, stop: seed%4 == 3, thorough: closely, seen: simSeen}
 	if traced {
 		w.trace = &trace
 	}
@@ -124,7 +124,7 @@ func shrink(t testing.TB, seed uint64, script []action) []action {
 		removed := false
 		for i := 0; i+size <= len(script); {
 			less := slices.Delete(slices.Clone(script), i, i+size)
-			if _, why, _ := play(t, seed, less, false); why != "" {
+			if _, why, _ := play(t, seed, less, true, false); why != "" {
 				script, removed = less, true
 				continue
 			}

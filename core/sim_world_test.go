@@ -17,14 +17,16 @@ type simWorld struct {
 	stop  bool // the operator's policy on a failing store
 	steps int
 	trace *[]string
-	seen  map[string]bool // what the worlds have been through: coverage
+	// thorough looks at purity after every step: slow, for shrinking.
+	thorough bool
+	seen     map[string]bool // what the worlds have been through: coverage
 }
 
 const (
 	simSessions = 3
 	// simSample is how many steps pass between two looks at purity, which
 	// cost more than the step.
-	simSample = 509
+	simSample = 61
 )
 
 type simStore int
@@ -89,10 +91,10 @@ var simCalls = map[simKind]string{simSend: "send", simFollowUp: "follow_up", sim
 	simInterrupt: "interrupt", simConfigure: "configure", simClose: "close", simKill: "kill", simResume: "resume"}
 
 // simWeights says how often each kind happens.
-var simWeights = map[simKind]int{simStart: 60, simSend: 20, simFollowUp: 24, simSteer: 8, simRespond: 16, simInterrupt: 10,
-	simConfigure: 5, simClose: 3, simKill: 2, simResume: 8, simOpened: 60, simAnswer: 50, simBegin: 8, simContent: 40, simEnd: 26,
-	simAsk: 16, simWithdraw: 5, simChange: 3, simDie: 3, simHungUp: 12, simStale: 2, simBehave: 10, simTick: 14, simTimer: 10,
-	simDrain: 130, simStoreMode: 3, simRecovered: 4, simCrash: 1, simShutdown: 1}
+var simWeights = map[simKind]int{simStart: 60, simSend: 24, simFollowUp: 24, simSteer: 8, simRespond: 24, simInterrupt: 8,
+	simConfigure: 5, simClose: 2, simKill: 1, simResume: 16, simOpened: 60, simAnswer: 50, simBegin: 8, simContent: 40, simEnd: 20,
+	simAsk: 24, simWithdraw: 5, simChange: 3, simDie: 1, simHungUp: 12, simStale: 2, simBehave: 8, simTick: 20, simTimer: 4,
+	simDrain: 150, simStoreMode: 3, simRecovered: 6, simCrash: 1, simShutdown: 1}
 
 func (w *simWorld) newID(h *simHost, prefix string) string {
 	w.made++
@@ -149,7 +151,7 @@ func (w *simWorld) act(a action) {
 		w.store = []simStore{storeWorks, storeWorks, storeStalls, storeFails}[d.n(4)]
 		return
 	case simTick:
-		w.now = w.now.Add(time.Duration(d.n(20000)) * time.Millisecond)
+		w.now = w.now.Add(time.Duration(d.n([]int{100, 2000, 20000}[d.n(3)])) * time.Millisecond)
 		return
 	case simTimer:
 		w.toNextTimer()
@@ -166,7 +168,7 @@ func (w *simWorld) act(a action) {
 		return
 	}
 	h := w.hosts[i]
-	if h == nil || h.gone && len(h.cmds) == 0 {
+	if h == nil || h.gone && len(h.cmds) == 0 || a.kind == simStart && h.s.End != EndNone && len(h.tokens) == 0 {
 		if a.kind == simStart {
 			w.start(i, &d)
 		}
@@ -292,12 +294,12 @@ func (w *simWorld) outside(h *simHost, k simKind, d *dice) {
 		return
 	case simOpened:
 		if h.opening != 0 {
-			h.open(d.n(4) > 0)
+			h.open(d.n(4) > 0, d)
 		}
 		return
 	case simHungUp:
 		for e, c := range h.conns {
-			if c.hungUp && !c.closed && e <= h.s.Epoch {
+			if c.hungUp && !c.closed && !c.stuck && e <= h.s.Epoch {
 				c.finish()
 			}
 		}
@@ -333,11 +335,11 @@ func (w *simWorld) outside(h *simHost, k simKind, d *dice) {
 }
 
 // open is the outcome of an opening.
-func (h *simHost) open(ok bool) {
+func (h *simHost) open(ok bool, d *dice) {
 	in := inOpened{Epoch: h.opening}
 	if ok {
 		in.Ready = Ready{ProviderSessionID: "conv", PID: 1}
-		h.conns[h.opening] = &simAgent{h: h, epoch: h.opening}
+		h.conns[h.opening] = &simAgent{h: h, epoch: h.opening, stuck: d.n(8) == 0, deaf: d.n(8) == 0}
 	} else {
 		in.Err = Errorf(CodeStartFailed, "it did not come up")
 	}
@@ -384,7 +386,7 @@ func (w *simWorld) settle() {
 				continue
 			}
 			if h.opening != 0 {
-				h.open(false)
+				h.open(false, &d)
 			}
 			w.outside(h, simHungUp, &d)
 			h.drain(64, &d)

@@ -52,8 +52,7 @@ func (m *machine) opened(in inOpened) {
 	m.disarm(TimerID{Kind: TimerStartup})
 	switch {
 	case m.s.Closing != nil && in.Err == nil:
-		m.do(doHangup{Epoch: in.Epoch})
-		m.s.Closing = m.s.Closing.hungUp()
+		m.hangup(0)
 	case m.s.Closing != nil:
 		m.abandon()
 	case in.Err != nil:
@@ -127,6 +126,9 @@ func (m *machine) answeredStart() {
 // behind; a resumed one is what it was, and is then closed if that was asked.
 func (m *machine) abandon() {
 	prior, closing := m.s.Opening.Prior, m.s.Closing
+	if closing != nil && closing.HungUp {
+		m.disarm(TimerID{Kind: TimerHangup})
+	}
 	if prior == nil {
 		m.s.Link, m.s.End, m.s.Opening, m.s.Closing = LinkDown, EndGone, nil, nil
 		m.do(doDiscard{})

@@ -41,9 +41,9 @@ func (m *machine) timer(id TimerID) {
 			m.noAnswer(t, t.Requests[i])
 		}
 	case TimerHangup:
-		if m.s.Closing != nil && m.s.Closing.HungUp && m.s.Link == LinkUp {
+		if m.s.Closing != nil && m.s.Closing.HungUp {
 			m.do(doHangup{Epoch: m.s.Epoch}) // no grace is left: the tree is killed
-			m.finish()
+			m.hungUp()
 		}
 	}
 }
