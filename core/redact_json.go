@@ -17,6 +17,24 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return r.rawJSON(raw, jsonWalk{names: true})
 }
 
+// SecretsIn gives the strings of a JSON configuration that stand under names
+// which look secret, such as the variables and headers of an MCP server. Of a
+// header with a scheme ("Bearer ...") it gives what follows, too.
+func SecretsIn(raw json.RawMessage) []string {
+	var secrets []string
+	w := jsonWalk{r: noSecrets, names: true, take: func(s string) {
+		secrets = append(secrets, s)
+		if _, rest, ok := strings.Cut(s, " "); ok {
+			secrets = append(secrets, rest)
+		}
+	}}
+	w.text(string(raw))
+	return secrets
+}
+
+// noSecrets knows shapes only.
+var noSecrets = NewRedactor(nil)
+
 // schema is JSON for a JSON Schema, whose keys name fields and do not hold
 // their values.
 func (r *Redactor) schema(raw json.RawMessage) json.RawMessage {
@@ -49,6 +67,9 @@ type jsonWalk struct {
 	// subst, when set, sees every decoded string first; true means that it has
 	// dealt with it.
 	subst func(s string) (string, bool)
+
+	// take, when set, sees every string that its name makes secret.
+	take func(s string)
 
 	stack []jsonLevel
 	key   bool // the next string is a key
@@ -174,6 +195,9 @@ func (w *jsonWalk) value(s string) string {
 	case s == "":
 		return s
 	case hot:
+		if w.take != nil {
+			w.take(s)
+		}
 		return Redacted
 	}
 	// Lists of variables and headers are often {"name": ..., "value": ...}.
@@ -189,7 +213,7 @@ func (w *jsonWalk) value(s string) string {
 	if !w.names || w.depth == maxNesting || !looksJSON(s) {
 		return s
 	}
-	inner := jsonWalk{r: w.r, names: true, depth: w.depth + 1, subst: w.subst}
+	inner := jsonWalk{r: w.r, names: true, depth: w.depth + 1, subst: w.subst, take: w.take}
 	if now, ok := inner.text(s); ok {
 		return now
 	}

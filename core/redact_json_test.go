@@ -67,6 +67,14 @@ func TestRedactingASchemaKeepsItsFieldNames(t *testing.T) {
 	}
 }
 
+func TestSecretsInReadsAConfiguration(t *testing.T) {
+	got := SecretsIn(json.RawMessage(`{"command":"srv","env":{"HOME":"/h","API_KEY":"dummy-key-1"},` +
+		`"headers":[{"name":"Authorization","value":"Bearer dummy-key-2"}],"max_tokens":"12345678"}`))
+	if d := cmp.Diff([]string{"dummy-key-1", "Bearer dummy-key-2", "dummy-key-2"}, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
 func TestRedactingAnErrorReachesCauseAndDetails(t *testing.T) {
 	r := NewRedactor([]string{"known-value-1"})
 	e := Errorf(CodeStartFailed, "spawn: %w", errors.New("env K=known-value-1")).

@@ -133,8 +133,8 @@ func judgeBearer(s string, final bool) found {
 // begins with eyJ alone may be any JSON in base64.
 func judgeJWT(s string, final bool) found {
 	const (
-		header = 512
 		part   = 8
+		header = maxShapeHold - 128 // the rest is for what stands around it
 	)
 	n := 0
 	for n < len(s) && n < header && base64url.has(s[n]) {
