@@ -79,9 +79,15 @@ func (m *machine) step(in Input) {
 	}
 }
 
-// changed says whether the step did more than answer a caller.
+// changed says whether the step changed what is stored of the session.
 func (m *machine) changed() bool {
-	return slices.ContainsFunc(m.out, func(e Effect) bool { _, reply := e.(doReply); return !reply })
+	return slices.ContainsFunc(m.out, func(e Effect) bool {
+		switch e.(type) {
+		case doAppend, doPutTurn, doPutRequest:
+			return true
+		}
+		return false
+	})
 }
 
 // notice sorts a provider's report to the part that knows it.

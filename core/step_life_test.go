@@ -1,0 +1,376 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestQueuedTurnsRunInOrderAndAreNotOvertaken(t *testing.T) {
+	r := newRig(t).running().with("trn_2", "trn_3", "trn_4")
+	refused := r.tok()
+	r.in(inSend{Token: refused, TurnID: "trn_5", Input: TurnInput{Prompt: "first!"}})
+	r.code(refused, CodeTurnInProgress)
+	for _, end := range []struct {
+		id string
+		v  Verdict
+	}{{"trn_1", VerdictCompleted}, {"trn_2", VerdictFailed}, {"trn_3", VerdictCancelled}, {"trn_4", VerdictCompleted}} {
+		if got := sent[StartTurn](r).TurnID; got != end.id {
+			t.Fatalf("%s was started, want %s", got, end.id)
+		}
+		r.notice(OpDone{Op: sent[StartTurn](r).ID}, TurnEnded{Turn: end.id, Verdict: end.v})
+	}
+	r.status(StatusIdle)
+	if n := strings.Count(r.events(""), "session_idle"); n != 2 {
+		t.Errorf("idle was said %d times, want at the start and at the end: %s", n, r.events(""))
+	}
+}
+
+func TestTheQueueIsBoundInTurnsAndInBytes(t *testing.T) {
+	r := newRig(t).running()
+	for i := range MaxQueue {
+		r.with(fmt.Sprintf("trn_q%d", i))
+	}
+	full := r.tok()
+	r.in(inSend{Token: full, TurnID: "trn_over", Queue: true})
+	r.code(full, CodeQueueFull)
+
+	r = newRig(t).running()
+	big := strings.Repeat("x", MaxQueueBytes/2)
+	toks := []Token{r.tok(), r.tok(), r.tok()}
+	for i, tok := range toks {
+		r.in(inSend{Token: tok, TurnID: fmt.Sprintf("trn_big%d", i), Input: TurnInput{Prompt: big}, Queue: true})
+	}
+	if r.replied(toks[1]).Err != nil {
+		t.Errorf("exactly the bound was refused: %v", r.replied(toks[1]).Err)
+	}
+	r.code(toks[2], CodeQueueFull)
+}
+
+func TestAnAuthenticationFailureDropsTheQueue(t *testing.T) {
+	r := newRig(t).running().with("trn_2", "trn_3")
+	r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictFailed, Result: Result{Error: &TurnError{Code: TurnAuthRequired, Message: "sign in"}}})
+	r.want("turn_failed{auth_required} turn_interrupted{queue_cleared} turn_interrupted{queue_cleared} queue_changed session_idle; arm session_idle")
+}
+
+func TestATurnThatTakesTooLongFailsWithItsCause(t *testing.T) {
+	for _, c := range []struct {
+		kind TimerKind
+		code Code
+	}{{TimerTurnRuntime, TurnRuntimeTimeout}, {TimerTurnIdle, TurnIdleTimeout}} {
+		slow := func() *rig {
+			r := newRig(t, func(cfg *SessionConfig) {
+				cfg.Timeouts.TurnRuntime, cfg.Timeouts.TurnIdle = time.Minute, 30*time.Second
+			}).running()
+			r.fire(TimerID{Kind: c.kind, ID: "trn_1"})
+			r.status(StatusCancelling)
+			return r
+		}
+		for name, end := range map[string]func(*rig){
+			"cancelled":  func(r *rig) { r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictCancelled}) },
+			"failed":     func(r *rig) { r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictFailed}) },
+			"no verdict": func(r *rig) { r.fire(TimerID{Kind: TimerInterrupt, ID: "trn_1"}) },
+			"link lost":  func(r *rig) { r.in(inLinkLost{Epoch: 1}) },
+		} {
+			r := slow()
+			end(r)
+			if l := r.s.Last; l.Status != TurnDoneFailed || l.Error == nil || l.Error.Code != c.code {
+				t.Errorf("%s, %s: the turn is %s with %v", c.code, name, l.Status, l.Error)
+			}
+		}
+		r := slow()
+		r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted})
+		if l := r.s.Last; l.Status != TurnDoneCompleted || l.Error != nil {
+			t.Errorf("%s: a turn that completed after all is %s with %v", c.code, l.Status, l.Error)
+		}
+	}
+}
+
+func TestTheIdleClockStandsStillWhileAPersonIsAsked(t *testing.T) {
+	r := newRig(t, func(c *SessionConfig) { c.Timeouts.TurnIdle, c.Timeouts.TurnRuntime = 30*time.Second, time.Hour }).awaiting()
+	idle, runtime := TimerID{Kind: TimerTurnIdle, ID: "trn_1"}, TimerID{Kind: TimerTurnRuntime, ID: "trn_1"}
+	if _, runs := r.armed()[idle]; runs {
+		t.Error("the idle clock runs while a request is open")
+	}
+	if _, runs := r.armed()[runtime]; !runs {
+		t.Error("the runtime clock does not")
+	}
+	r.notice(Content{Turn: "trn_1", Payload: MessageDelta{Item: "i", Text: "x"}}) // another part of the agent goes on
+	if _, runs := r.armed()[idle]; runs {
+		t.Error("output moved the idle clock while a request is open")
+	}
+	r.wait(10 * time.Minute)
+	r.notice(RequestWithdrawn{Ref: "ask_1"})
+	if at := r.armed()[idle]; !at.Equal(r.now.Add(30 * time.Second)) {
+		t.Errorf("after the answer the idle clock is due at %v", at)
+	}
+}
+
+func TestARequestThatNobodyAnswersIsDeniedInTheWayItOffers(t *testing.T) {
+	for _, c := range []struct {
+		actions []Action
+		want    string
+	}{
+		{[]Action{ActionApprove, ActionDeny, ActionCancel}, "request_expired{no_answer}; send Respond(deny); arm command"},
+		{[]Action{ActionApprove, ActionCancel}, "request_expired{no_answer}; send Respond(cancel); arm command"},
+		{[]Action{ActionAnswer}, "request_expired{no_answer} cancel_requested; arm interrupt; send Interrupt(ask_1)"},
+	} {
+		r := newRig(t).running()
+		r.ask("trn_1", "ask_1", RequestSpec{Kind: KindQuestion, Actions: c.actions}, "req_1")
+		r.fire(TimerID{Kind: TimerRequest, ID: "req_1"})
+		r.want(c.want)
+	}
+}
+
+func TestAnInterruptThatHasToWaitStillWithdrawsTheRequests(t *testing.T) {
+	r := newRig(t).waiting()
+	r.ask("trn_1", "ask_1", askApproval(), "req_1")
+	r.in(inInterrupt{Token: r.tok(), TurnID: "trn_1"})
+	r.want("request_expired{interrupted} cancel_requested; arm interrupt; reply ok")
+	r.notice(TurnEnded{Turn: "auto", Verdict: VerdictCompleted})
+	r.want("turn_completed turn_started; send Interrupt(ask_1)")
+}
+
+// Whatever state a close or a kill meets, it ends the session, and both who
+// closes and who joins hear of it once.
+func TestACloseEndsTheSessionFromEveryState(t *testing.T) {
+	for _, c := range columns {
+		for _, force := range []bool{false, true} {
+			r := c.build(newRig(t))
+			first, second := r.tok(), r.tok()
+			was := r.s.Status()
+			r.in(inClose{Token: first, Force: force}, inClose{Token: second})
+			r.rest()
+			for _, tok := range []Token{first, second} {
+				if d := r.replied(tok); d.Err != nil {
+					t.Errorf("close of %s: %v", was, d.Err)
+				}
+			}
+			want := StatusClosed
+			switch {
+			case was.Ended():
+				want = was
+			case force && was != StatusOpening:
+				want = StatusKilled
+			}
+			if got := r.s.Status(); got != want {
+				t.Errorf("close (force %v) of %s ends %s, want %s", force, was, got, want)
+			}
+			if left := r.armed(); len(left) > 0 {
+				t.Errorf("close (force %v) of %s leaves timers %v", force, was, left)
+			}
+		}
+	}
+}
+
+// rest lets the world come to rest without any verdict of the provider.
+func (r *rig) rest() {
+	for range 10 {
+		if r.s.Link == LinkOpening {
+			r.in(inOpened{Epoch: r.s.Epoch, Err: Errorf(CodeStartFailed, "ended")})
+		}
+		var next TimerID
+		var at time.Time
+		for id, due := range r.armed() {
+			if at.IsZero() || due.Before(at) {
+				next, at = id, due
+			}
+		}
+		if at.IsZero() {
+			return
+		}
+		r.fire(next)
+		if c := r.s.Closing; c != nil && c.HungUp {
+			r.in(inHungUp{Epoch: r.s.Epoch})
+		}
+	}
+}
+
+func TestAKillUpgradesAClose(t *testing.T) {
+	for _, build := range []func(*rig) *rig{(*rig).closing, (*rig).hangingUp} {
+		r := build(newRig(t))
+		closer := r.token
+		killer := r.tok()
+		r.in(inClose{Token: killer, Force: true})
+		if !strings.Contains(describe(r.out), "hangup 0s") {
+			t.Errorf("a kill must end the tree now: %s", describe(r.out))
+		}
+		r.in(inShutdown{}, inHungUp{Epoch: 1}) // what comes later does not soften it
+		r.status(StatusKilled)
+		r.replied(closer)
+		r.replied(killer)
+	}
+}
+
+func TestAHangupThatTakesTooLongKillsTheTree(t *testing.T) {
+	r := newRig(t).hangingUp()
+	r.fire(TimerID{Kind: TimerHangup})
+	r.want("session_closed; hangup 0s; reply ok")
+	r.in(inHungUp{Epoch: 1})
+	r.want("nothing")
+}
+
+func TestAResumeGoesOnUnderTheNextEpoch(t *testing.T) {
+	for _, build := range []func(*rig) *rig{(*rig).unavailable, (*rig).closed, (*rig).failed, (*rig).killed} {
+		r := build(newRig(t))
+		tok := r.tok()
+		r.in(inResume{Token: tok, Config: r.s.Base.Config}, inOpened{Epoch: 2, Ready: Ready{ProviderSessionID: "conv2"}})
+		r.status(StatusIdle)
+		v, ok := r.replied(tok).Value.(SessionView)
+		if !ok || v.Session.Epoch != 2 || v.Session.ProviderSessionID != "conv2" || v.Session.Reason != "" || v.Session.Error != nil {
+			t.Errorf("resumed as %+v", r.replied(tok))
+		}
+		ready := r.all[len(r.all)-1]
+		for _, e := range r.out {
+			if a, ok := e.(doAppend); ok && a.Type == SessionReady {
+				ready = a
+			}
+		}
+		if d := ready.(doAppend).Data.(dataReady); !d.Resumed || d.Epoch != 2 {
+			t.Errorf("session_ready says %+v", d)
+		}
+	}
+}
+
+func TestAFailedResumeChangesNothing(t *testing.T) {
+	for _, c := range columns {
+		if s := c.build(newRig(t)).s; s.Status().Live() {
+			continue
+		}
+		for name, fail := range map[string]func(*rig){
+			"open error": func(r *rig) { r.in(inOpened{Epoch: 2, Err: Errorf(CodeStartFailed, "no")}) },
+			"time-out": func(r *rig) {
+				r.fire(TimerID{Kind: TimerStartup})
+				r.in(inOpened{Epoch: 2, Err: Errorf(CodeStartFailed, "ended")})
+			},
+			"time-out, then it comes up": func(r *rig) {
+				r.fire(TimerID{Kind: TimerStartup})
+				r.in(inOpened{Epoch: 2}, inHungUp{Epoch: 2})
+			},
+			"shutdown": func(r *rig) { r.in(inShutdown{}, inOpened{Epoch: 2}, inHungUp{Epoch: 2}) },
+		} {
+			r := c.build(newRig(t))
+			before, tok := frozen(t, r.s), r.tok()
+			events := len(r.events(""))
+			r.in(inResume{Token: tok, Config: r.s.Base.Config})
+			fail(r)
+			if d := r.replied(tok); d.Err == nil {
+				t.Errorf("%s of %s: the resume succeeded", name, c.name)
+			}
+			if after := frozen(t, r.s); after != before {
+				t.Errorf("%s of %s changed:\n%s", name, c.name, cmp.Diff(before, after))
+			}
+			if len(r.events("")) != events {
+				t.Errorf("%s of %s left events: %s", name, c.name, r.events(""))
+			}
+			if left := r.armed(); len(left) > 0 {
+				t.Errorf("%s of %s leaves timers %v", name, c.name, left)
+			}
+		}
+	}
+}
+
+func TestACloseDuringAResumeClosesWhatWasUnavailable(t *testing.T) {
+	for _, timedOut := range []bool{false, true} {
+		r := newRig(t).unavailable()
+		tok := r.tok()
+		r.in(inResume{Token: r.tok(), Config: r.s.Base.Config})
+		if timedOut {
+			r.fire(TimerID{Kind: TimerStartup})
+		}
+		r.in(inClose{Token: tok}, inOpened{Epoch: 2, Err: Errorf(CodeStartFailed, "ended")})
+		if got := r.events(""); !strings.HasSuffix(got, "transport_error{transport_lost} session_closed{session_closed}") {
+			t.Error(got)
+		}
+		r.replied(tok)
+		r.status(StatusClosed)
+	}
+}
+
+func TestAnOpeningThatComesUpTooLateIsHungUp(t *testing.T) {
+	r := newRig(t).opening()
+	starter := r.token
+	closer := r.tok()
+	r.in(inClose{Token: closer})
+	r.code(starter, CodeStartFailed)
+	r.unanswered(closer)
+	r.in(inOpened{Epoch: 1, Ready: Ready{PID: 7}})
+	r.want("hangup 0s; arm hangup")
+	r.in(inHungUp{Epoch: 1})
+	r.want("discard; reply ok")
+	if r.events("") != "" {
+		t.Errorf("it left events: %s", r.events(""))
+	}
+}
+
+func TestAShutdownWaitsForNoVerdict(t *testing.T) {
+	r := newRig(t).claimed().with("trn_2")
+	r.in(inShutdown{})
+	r.want("request_expired{session_shutdown} turn_interrupted{session_shutdown} turn_interrupted{session_shutdown} queue_changed; reply request_not_pending{expired}; hangup 2s; arm hangup")
+	r.in(inHungUp{Epoch: 1})
+	r.want("session_closed{session_shutdown}")
+}
+
+func TestRecoveryEndsWhatADeadServerLeft(t *testing.T) {
+	r := newRig(t).claimed().with("trn_2")
+	r.ask("trn_1", "ask_2", askApproval(), "req_2")
+	r.in(inRecover{Reason: ReasonServerRestarted})
+	if got := r.events(""); !strings.HasSuffix(got, "transport_error{server_restarted} request_expired{response_uncertain} request_expired{server_restarted} turn_interrupted{server_restarted} turn_interrupted{server_restarted} queue_changed") {
+		t.Error(got)
+	}
+	r.status(StatusUnavailable)
+}
+
+func TestAStoreThatFailsUnderDegradeKeepsTheCourse(t *testing.T) {
+	r := newRig(t).running()
+	r.in(inStoreFailed{Message: "disk full"}, inStoreFailed{Message: "disk full"})
+	r.want("store_failed")
+	r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted})
+	if r.s.Snapshot().Durability != DurabilityDegraded {
+		t.Error("the snapshot does not say so")
+	}
+	r.in(inStoreRecovered{LostFrom: 5, LostTo: 7}, inStoreRecovered{LostFrom: 5, LostTo: 7})
+	r.want("store_recovered")
+	if r.s.Durability != Durable {
+		t.Error("still degraded")
+	}
+}
+
+func TestAStoreThatFailsUnderStopTellsEveryoneWhoWaits(t *testing.T) {
+	r := newRig(t).claimed().with("trn_2")
+	answer, conf, steer := Token(3), r.tok(), r.tok()
+	r.in(inConfigure{Token: conf, Changes: Changes{Model: "m2"}}, inSteer{Token: steer, Input: TurnInput{Prompt: "left"}})
+	r.in(inStoreFailed{Message: "disk full", Stop: true})
+	for _, tok := range []Token{answer, conf, steer} {
+		r.code(tok, CodeStoreFailed)
+	}
+	r.in(inHungUp{Epoch: 1})
+	r.status(StatusFailed)
+	if r.s.Err == nil || r.s.Err.Code != TurnStoreFailed {
+		t.Errorf("the session says %v", r.s.Err)
+	}
+}
+
+func TestAnUncertainStartRetiresTheSession(t *testing.T) {
+	r := newRig(t).starting().with("trn_2")
+	r.fire(TimerID{Kind: TimerTurnStart, ID: "trn_1"})
+	r.want("turn_failed{uncertain} turn_interrupted{queue_cleared} queue_changed; hangup 0s; arm hangup")
+	r.in(inHungUp{Epoch: 1})
+	r.status(StatusFailed)
+}
+
+func TestWhatAProviderCannotDoIsRefusedBeforeItIsSent(t *testing.T) {
+	r := newRig(t).running()
+	base := *r.s.Base
+	base.Capabilities = Capabilities{}
+	r.s.Base = &base
+	toks := []Token{r.tok(), r.tok(), r.tok()}
+	r.in(inSteer{Token: toks[0]}, inInterrupt{Token: toks[1]}, inConfigure{Token: toks[2]})
+	for _, tok := range toks {
+		r.code(tok, CodeCapability)
+	}
+	r.want("reply capability_unsupported; reply capability_unsupported; reply capability_unsupported")
+}
