@@ -14,6 +14,7 @@
 //	patch [FILE [TEXT]]    adds a file with one line
 //	ask QUESTION|A|B       asks a person to choose
 //	call NAME JSON         calls any tool that the agent offers
+//	calls [[NAME, JSON]]   calls several at once (Messages API only)
 //	remember               says what the earlier prompts of the conversation were
 //	outputs                says what the tools gave back since the prompt
 //	fail STATUS            refuses the request: 400, 401, 404, 429, 500, 503
@@ -29,7 +30,8 @@
 // without any directive is answered with "ok: " and its beginning.
 //
 // Each API has a file of its own that decodes a request into a conversation
-// and writes what the player plays; responses.go is the OpenAI Responses API.
+// and writes what the player plays; responses.go is the OpenAI Responses API,
+// messages.go Anthropic's Messages API, streaming and in one piece.
 //
 // The server listens on 127.0.0.1 on a port that the system chooses, takes any
 // key, and keeps what it was asked in memory for its owner to look at. It is

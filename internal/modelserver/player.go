@@ -15,6 +15,15 @@ type conversation struct {
 	id      string   // what the agent calls the conversation, if anything
 	prompts []string // what the user said, oldest first; the last one is the script
 	outputs []string // what tools gave back since the last prompt
+	rounds  int      // in how many answers, where one may use several tools
+}
+
+// answered is how many tool directives have been played since the last prompt.
+func (c conversation) answered() int {
+	if c.rounds > 0 {
+		return c.rounds
+	}
+	return len(c.outputs)
 }
 
 func (c conversation) prompt() string {
@@ -62,7 +71,7 @@ func play(ctx context.Context, c conversation, script []directive, out dialect) 
 			return errSilence
 		case "fail":
 			return out.failed(d.arg)
-		case "run", "escalate", "patch", "ask", "call":
+		case "run", "escalate", "patch", "ask", "call", "calls":
 			err = out.tool(d)
 			spoke = true
 		default:

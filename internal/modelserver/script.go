@@ -18,14 +18,14 @@ type directive struct {
 // nothing without an argument.
 var takesArg = map[string]bool{
 	"say": true, "think": true, "stream": true, "slow": true, "run": true, "escalate": true,
-	"patch": false, "ask": true, "call": true, "remember": false, "outputs": false,
+	"patch": false, "ask": true, "call": true, "calls": true, "remember": false, "outputs": false,
 	"fail": true, "cut": false, "silent": false,
 }
 
 // isTool says whether the directive ends a response with a tool call.
 func (d directive) isTool() bool {
 	switch d.word {
-	case "run", "escalate", "patch", "ask", "call":
+	case "run", "escalate", "patch", "ask", "call", "calls":
 		return true
 	}
 	return false

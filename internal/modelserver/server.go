@@ -68,6 +68,10 @@ func Start() (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/responses", s.serve(responsesAPI))
+	mux.HandleFunc("POST /v1/messages", s.serve(messagesAPI))
+	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
+	mux.HandleFunc("GET /v1/models", noModels)
+	mux.HandleFunc("HEAD /{$}", func(http.ResponseWriter, *http.Request) {}) // is anyone there?
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
 	go func() {
 		defer close(s.served)
@@ -184,7 +188,7 @@ func (s *Server) script(c conversation) []directive {
 			script = append(script, d)
 		}
 	}
-	return segment(script, len(c.outputs))
+	return segment(script, c.answered())
 }
 
 func (s *Server) record(r Request) {
