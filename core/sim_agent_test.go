@@ -45,7 +45,7 @@ func (c *simAgent) say(n Notice) {
 
 // turn names some turn: mostly the last of ours, now and then an older one, one
 // of its own, one that never was, or none.
-func (c *simAgent) turn(d *dice) string {
+func (c *simAgent) turn(d *simDice) string {
 	switch k := d.n(16); {
 	case k < 9 && len(c.ours) > 0:
 		return c.ours[len(c.ours)-1]
@@ -64,7 +64,7 @@ func (c *simAgent) turn(d *dice) string {
 }
 
 // answer says what became of an op: mostly the oldest, mostly taken.
-func (c *simAgent) answer(d *dice) {
+func (c *simAgent) answer(d *simDice) {
 	if c.deaf {
 		return
 	}
@@ -88,14 +88,14 @@ func (c *simAgent) answer(d *dice) {
 	c.say(OpDone{Op: op.OpID(), Ref: ref, Err: c.refusal(d)})
 }
 
-func (c *simAgent) refusal(d *dice) *Error {
+func (c *simAgent) refusal(d *simDice) *Error {
 	if d.n(5) > 0 {
 		return nil
 	}
 	return Errorf(CodeCapability, "the agent says no")
 }
 
-func (c *simAgent) begin(d *dice) {
+func (c *simAgent) begin(d *simDice) {
 	name := c.turn(d)
 	if d.n(3) > 0 {
 		c.named++
@@ -105,7 +105,7 @@ func (c *simAgent) begin(d *dice) {
 	c.say(TurnBegan{Turn: name, Ref: name})
 }
 
-func (c *simAgent) content(d *dice) {
+func (c *simAgent) content(d *simDice) {
 	var p Payload = MessageDelta{Item: "i", Text: "x"}
 	switch d.n(9) {
 	case 6:
@@ -126,7 +126,7 @@ func (c *simAgent) content(d *dice) {
 	c.say(Content{Turn: c.turn(d), Payload: p})
 }
 
-func (c *simAgent) end(d *dice) {
+func (c *simAgent) end(d *simDice) {
 	n := TurnEnded{Turn: c.turn(d), Verdict: []Verdict{VerdictCompleted, VerdictCompleted, VerdictFailed, VerdictCancelled}[d.n(4)]}
 	if n.Verdict == VerdictFailed && d.n(2) == 0 {
 		n.Result.Error = &TurnError{Code: TurnAuthRequired, Message: "sign in"}
@@ -138,7 +138,7 @@ func (c *simAgent) end(d *dice) {
 	}
 }
 
-func (c *simAgent) ask(d *dice) {
+func (c *simAgent) ask(d *simDice) {
 	c.named++
 	ref := fmt.Sprintf("ask%d", c.named)
 	c.refs = append(c.refs, ref)
@@ -152,7 +152,7 @@ func (c *simAgent) ask(d *dice) {
 	c.say(RequestRaised{Turn: c.turn(d), Ref: ref, Spec: spec})
 }
 
-func (c *simAgent) withdraw(d *dice) {
+func (c *simAgent) withdraw(d *simDice) {
 	ref := "nothing"
 	if len(c.refs) > 0 && d.n(8) > 0 {
 		ref = c.refs[max(0, len(c.refs)-1-d.n(3))]

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// fold derives from a journal alone what a session is: the other half of the
+// simFold derives from a journal alone what a session is: the other half of the
 // invariant that the stored status equals what the events say. It also knows
 // the grammar of a journal, and refuses an event that breaks it.
-type fold struct {
+type simFold struct {
 	ready bool
 	lost  bool
 	end   EventType
@@ -42,14 +42,14 @@ const (
 	foldEnded
 )
 
-func newFold() *fold {
-	return &fold{turns: map[string]*foldTurn{}, requests: map[string]*foldRequest{}}
+func newSimFold() *simFold {
+	return &simFold{turns: map[string]*foldTurn{}, requests: map[string]*foldRequest{}}
 }
 
-func (f *fold) live() bool { return f.ready && !f.lost && f.end == "" }
+func (f *simFold) live() bool { return f.ready && !f.lost && f.end == "" }
 
 // apply takes the next event, or says which rule it breaks.
-func (f *fold) apply(a doAppend) error {
+func (f *simFold) apply(a doAppend) error {
 	bad := func(why string) error { return fmt.Errorf("%s of turn %q: %s", a.Type, a.TurnID, why) }
 	if err := f.allowed(a); err != "" {
 		return bad(err)
@@ -128,7 +128,7 @@ func (f *fold) apply(a doAppend) error {
 
 // allowed checks what holds for every event: nothing before the start, nothing
 // after an end, nothing of a turn before its admission or after its terminal.
-func (f *fold) allowed(a doAppend) string {
+func (f *simFold) allowed(a doAppend) string {
 	switch a.Type {
 	case StoreFailure, StoreRecovered, SessionReady:
 		return ""
@@ -161,7 +161,7 @@ func (f *fold) allowed(a doAppend) string {
 	return ""
 }
 
-func (f *fold) accepted(a doAppend, bad func(string) error) error {
+func (f *simFold) accepted(a doAppend, bad func(string) error) error {
 	if a.Data.(dataPrompt).Origin == OriginProvider {
 		if f.turns[a.TurnID] != nil || f.theirs != "" {
 			return bad("the provider has a turn already")
@@ -191,7 +191,7 @@ func (f *fold) accepted(a doAppend, bad func(string) error) error {
 	return nil
 }
 
-func (f *fold) terminal(a doAppend, t *foldTurn, bad func(string) error) error {
+func (f *simFold) terminal(a doAppend, t *foldTurn, bad func(string) error) error {
 	d := a.Data.(*dataTerminal)
 	if terminalEvent(d.Status) != a.Type {
 		return bad("its data says " + string(d.Status))
@@ -220,7 +220,7 @@ func (f *fold) terminal(a doAppend, t *foldTurn, bad func(string) error) error {
 
 // status is the word that the journal gives. An opening and a closing write no
 // event: they are not seen here.
-func (f *fold) status() SessionStatus {
+func (f *simFold) status() SessionStatus {
 	switch {
 	case f.end == SessionClosed:
 		return StatusClosed

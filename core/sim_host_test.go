@@ -24,7 +24,7 @@ type simHost struct {
 	conns       map[uint64]*simAgent
 	opening     uint64 // the epoch that is being opened, 0 for none
 
-	live    *fold    // over every event, committed or only live
+	live    *simFold    // over every event, committed or only live
 	pending []Effect // of the drain under way
 	seq     uint64   // the last number given
 	sent    simSent
@@ -44,7 +44,7 @@ type simStored struct {
 	rec      SessionRecord
 	turns    map[string]TurnRecord
 	requests map[string]Request
-	journal  *fold
+	journal  *simFold
 	lastSeq  uint64
 	gap      bool
 }
@@ -64,20 +64,20 @@ func (h *simHost) fail(format string, args ...any) {
 
 func newSimHost(w *simWorld, id string, cfg SessionConfig) *simHost {
 	return &simHost{w: w, id: id, s: NewState(cfg, rigCapabilities(), Durable, w.now),
-		timers: map[TimerID]time.Time{}, tokens: map[Token]string{}, keys: map[Token]string{}, kept: map[string]bool{}, conns: map[uint64]*simAgent{}, live: newFold(),
+		timers: map[TimerID]time.Time{}, tokens: map[Token]string{}, keys: map[Token]string{}, kept: map[string]bool{}, conns: map[uint64]*simAgent{}, live: newSimFold(),
 		sent: simSent{starts: map[string]bool{}, stops: map[string]bool{}}}
 }
 
 // drain takes up to n inputs, in an order that mix decides between the two
 // channels, then the timers that are due, steps them and commits once.
-func (h *simHost) drain(n int, d *dice) {
+func (h *simHost) drain(n int, d *simDice) {
 	for range n {
 		switch {
 		case len(h.cmds) == 0 && len(h.notes) == 0:
 		case len(h.notes) == 0 || len(h.cmds) > 0 && d.n(2) == 0:
-			h.step(pop(&h.cmds))
+			h.step(simPop(&h.cmds))
 		default:
-			h.step(pop(&h.notes))
+			h.step(simPop(&h.notes))
 		}
 	}
 	h.due()
@@ -93,7 +93,7 @@ func (h *simHost) hangingUp() bool {
 	return false
 }
 
-func pop[T any](q *[]T) T {
+func simPop[T any](q *[]T) T {
 	v := (*q)[0]
 	*q = (*q)[1:]
 	return v
@@ -125,13 +125,13 @@ func (h *simHost) step(in Input) {
 	sample := h.w.thorough || h.w.steps%simSample == 0
 	var old string
 	if sample {
-		old = frozen(h.w.t, before)
+		old = frozenState(h.w.t, before)
 	}
 	next, out := step(before, in, h.w.now)
 	h.w.steps++
 	h.w.note(h, in, out)
 	if sample {
-		if frozen(h.w.t, before) != old {
+		if frozenState(h.w.t, before) != old {
 			h.fail("%T changed the old State in place", in)
 		}
 		if again, out2 := step(before, in, h.w.now); !reflect.DeepEqual(again, next) || !reflect.DeepEqual(out2, out) {
@@ -144,7 +144,7 @@ func (h *simHost) step(in Input) {
 	}
 	h.pending = append(h.pending, out...)
 	if len(out) == 1 {
-		if r, ok := out[0].(doReply); ok && r.Err != nil && isCommand(in) && !reflect.DeepEqual(before, next) {
+		if r, ok := out[0].(doReply); ok && r.Err != nil && simIsCommand(in) && !reflect.DeepEqual(before, next) {
 			h.fail("%T was refused with %s and changed the State", in, r.Err.Code)
 		}
 	}
@@ -171,7 +171,7 @@ func (h *simHost) checkStep(before State, in Input, out []Effect) {
 	}
 }
 
-func isCommand(in Input) bool {
+func simIsCommand(in Input) bool {
 	switch in.(type) {
 	case inSend, inSteer, inRespond, inInterrupt, inConfigure, inClose, inResume:
 		return true
@@ -279,19 +279,19 @@ func (h *simHost) check() {
 }
 
 // waitsInside says whether a caller waits for the machine, not in the mailbox.
-func (h *simHost) waitsInside() bool { return len(h.tokens) > countTokens(h.cmds) }
+func (h *simHost) waitsInside() bool { return len(h.tokens) > simCountTokens(h.cmds) }
 
-func countTokens(ins []Input) int {
+func simCountTokens(ins []Input) int {
 	n := 0
 	for _, in := range ins {
-		if tokenOf(in) != 0 {
+		if simTokenOf(in) != 0 {
 			n++
 		}
 	}
 	return n
 }
 
-func tokenOf(in Input) Token {
+func simTokenOf(in Input) Token {
 	switch in := in.(type) {
 	case inStart:
 		return in.Token

@@ -20,7 +20,7 @@ func TestSimulatedWorldsKeepTheInvariants(t *testing.T) {
 	for steps < simSteps {
 		n, err := playSeed(t, worlds)
 		if err != "" {
-			script := shrink(t, worlds, generate(worlds))
+			script := shrinkScript(t, worlds, generateScript(worlds))
 			_, why, trace := play(t, worlds, script, true, true)
 			t.Fatalf("seed %d breaks an invariant: %s\nshrunk to %d actions: %v\n%s", worlds, why, len(script), script, strings.Join(trace, "\n"))
 		}
@@ -74,12 +74,12 @@ func expectedInWorlds() []string {
 }
 
 func playSeed(t testing.TB, seed uint64) (int, string) {
-	n, err, _ := play(t, seed, generate(seed), false, false)
+	n, err, _ := play(t, seed, generateScript(seed), false, false)
 	return n, err
 }
 
-// generate makes the script of a seed.
-func generate(seed uint64) []action {
+// generateScript makes the script of a seed.
+func generateScript(seed uint64) []simAction {
 	r := rand.New(rand.NewPCG(seed, 42))
 	var kinds []simKind
 	for k := simStart; k <= simShutdown; k++ {
@@ -87,15 +87,15 @@ func generate(seed uint64) []action {
 			kinds = append(kinds, k)
 		}
 	}
-	script := make([]action, simScript)
+	script := make([]simAction, simScript)
 	for i := range script {
-		script[i] = action{kind: kinds[r.IntN(len(kinds))], session: uint8(r.IntN(simSessions)), arg: r.Uint32()}
+		script[i] = simAction{kind: kinds[r.IntN(len(kinds))], session: uint8(r.IntN(simSessions)), arg: r.Uint32()}
 	}
 	return script
 }
 
 // play runs a script, looking closely or not; why says which invariant broke, "" for none.
-func play(t testing.TB, seed uint64, script []action, closely, traced bool) (steps int, why string, trace []string) {
+func play(t testing.TB, seed uint64, script []simAction, closely, traced bool) (steps int, why string, trace []string) {
 	w := &simWorld{t: t, now: rigStart, stop: seed%4 == 3, thorough: closely, seen: simSeen}
 	if traced {
 		w.trace = &trace
@@ -117,9 +117,9 @@ func play(t testing.TB, seed uint64, script []action, closely, traced bool) (ste
 	return w.steps, "", trace
 }
 
-// shrink removes actions as long as the script still fails, in ever smaller
+// shrinkScript removes actions as long as the script still fails, in ever smaller
 // pieces.
-func shrink(t testing.TB, seed uint64, script []action) []action {
+func shrinkScript(t testing.TB, seed uint64, script []simAction) []simAction {
 	for size := len(script) / 2; size > 0; {
 		removed := false
 		for i := 0; i+size <= len(script); {

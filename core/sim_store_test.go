@@ -8,10 +8,10 @@ import (
 
 // commit writes a drain at once and then releases what was to leave the
 // process. A store that fails may fail before or after it has written.
-func (h *simHost) commit(d *dice) {
+func (h *simHost) commit(d *simDice) {
 	batch := h.pending
 	h.pending = nil
-	if !durable(batch) || h.degraded {
+	if !simDurable(batch) || h.degraded {
 		h.release(batch, true)
 		return
 	}
@@ -28,7 +28,7 @@ func (h *simHost) commit(d *dice) {
 	h.release(batch, true)
 }
 
-func durable(batch []Effect) bool {
+func simDurable(batch []Effect) bool {
 	return slices.ContainsFunc(batch, func(e Effect) bool {
 		switch e.(type) {
 		case doAppend, doPutTurn, doPutRequest, doKeep:
@@ -62,7 +62,7 @@ func (h *simHost) write(batch []Effect) {
 		return // only keys: nothing else is stored of a session that is not ready
 	}
 	if h.stored == nil {
-		h.stored = &simStored{turns: map[string]TurnRecord{}, requests: map[string]Request{}, journal: newFold()}
+		h.stored = &simStored{turns: map[string]TurnRecord{}, requests: map[string]Request{}, journal: newSimFold()}
 	}
 	for _, e := range batch {
 		switch e := e.(type) {
@@ -153,7 +153,7 @@ func (h *simHost) recovered() {
 	batch := h.pending
 	h.pending = nil
 	if h.stored == nil {
-		h.stored = &simStored{turns: map[string]TurnRecord{}, requests: map[string]Request{}, journal: newFold()}
+		h.stored = &simStored{turns: map[string]TurnRecord{}, requests: map[string]Request{}, journal: newSimFold()}
 	}
 	h.stored.gap = true
 	for id := range h.live.turns {
@@ -191,8 +191,8 @@ func (h *simHost) restart() *simHost {
 	}
 	n := newSimHost(h.w, h.id, h.stored.rec.Launch)
 	n.ids, n.asks, n.stored = h.ids, h.asks, h.stored
-	n.s = rebuild(h.stored, n.s.Base.Capabilities)
-	n.live, n.seq = refold(h.stored), h.stored.lastSeq
+	n.s = simRebuild(h.stored, n.s.Base.Capabilities)
+	n.live, n.seq = simRefold(h.stored), h.stored.lastSeq
 	st := h.stored.rec.Session.Status
 	if got := n.s.Status(); got != st && st != StatusClosing {
 		h.fail("stored as %s, rebuilt as %s", st, got)
@@ -213,9 +213,9 @@ func (h *simHost) restart() *simHost {
 	return n
 }
 
-// rebuild makes a State of what the store has, as a server does that meets the
+// simRebuild makes a State of what the store has, as a server does that meets the
 // sessions of a dead one.
-func rebuild(st *simStored, caps Capabilities) State {
+func simRebuild(st *simStored, caps Capabilities) State {
 	r := st.rec.Session
 	s := NewState(st.rec.Launch, caps, r.Durability, r.UpdatedAt)
 	s.Base.CreatedAt = r.CreatedAt
@@ -249,15 +249,15 @@ func rebuild(st *simStored, caps Capabilities) State {
 			}
 		case t.Status == TurnIsQueued:
 		case t.Origin == OriginProvider:
-			s.Theirs = rebuildTurn(st, t)
+			s.Theirs = simRebuildTurn(st, t)
 		default:
-			s.Turn = rebuildTurn(st, t)
+			s.Turn = simRebuildTurn(st, t)
 		}
 	}
 	return s
 }
 
-func rebuildTurn(st *simStored, t Turn) *ActiveTurn {
+func simRebuildTurn(st *simStored, t Turn) *ActiveTurn {
 	a := &ActiveTurn{Rec: t, Name: t.ID}
 	if !t.StartedAt.IsZero() {
 		a.Phase, a.Accepted = PhaseRunning, true
@@ -279,13 +279,13 @@ func rebuildTurn(st *simStored, t Turn) *ActiveTurn {
 	return a
 }
 
-// refold gives the journal's fold as the store has it. Where the journal has a
+// simRefold gives the journal's fold as the store has it. Where the journal has a
 // gap the rows stand for it.
-func refold(st *simStored) *fold {
+func simRefold(st *simStored) *simFold {
 	if !st.gap {
 		return st.journal.clone()
 	}
-	f := newFold()
+	f := newSimFold()
 	f.ready = true
 	f.queue = slices.Clone(st.rec.Session.Queue)
 	switch st.rec.Session.Status {
@@ -330,7 +330,7 @@ func refold(st *simStored) *fold {
 	return f
 }
 
-func (f *fold) clone() *fold {
+func (f *simFold) clone() *simFold {
 	c := *f
 	c.queue, c.touched = slices.Clone(f.queue), nil
 	c.turns, c.requests = map[string]*foldTurn{}, map[string]*foldRequest{}

@@ -37,17 +37,17 @@ const (
 	storeFails
 )
 
-// dice gives small numbers from one seed, so that an action that is removed
+// simDice gives small numbers from one seed, so that an simAction that is removed
 // changes nothing in the others.
-type dice uint32
+type simDice uint32
 
-func (d *dice) n(k int) int {
+func (d *simDice) n(k int) int {
 	*d = *d*1664525 + 1013904223
 	return int(uint32(*d)>>8) % k
 }
 
-// action is one thing that happens, to one session where it concerns one.
-type action struct {
+// simAction is one thing that happens, to one session where it concerns one.
+type simAction struct {
 	kind    simKind
 	session uint8
 	arg     uint32
@@ -99,19 +99,19 @@ var simWeights = map[simKind]int{simStart: 60, simSend: 24, simFollowUp: 24, sim
 func (w *simWorld) newID(h *simHost, prefix string) string {
 	w.made++
 	id := fmt.Sprintf("%s%06d", prefix, w.made)
-	h.ids = remember(h.ids, id)
+	h.ids = simRemember(h.ids, id)
 	return id
 }
 
 func (w *simWorld) newAsk(h *simHost) string {
 	w.made++
 	id := fmt.Sprintf("req_%06d", w.made)
-	h.asks = remember(h.asks, id)
+	h.asks = simRemember(h.asks, id)
 	return id
 }
 
-// remember keeps the last few ids, for callers who are behind.
-func remember(ids []string, id string) []string {
+// simRemember keeps the last few ids, for callers who are behind.
+func simRemember(ids []string, id string) []string {
 	if len(ids) >= 12 {
 		ids = ids[4:]
 	}
@@ -139,12 +139,12 @@ func (w *simWorld) note(h *simHost, in Input, out []Effect) {
 	if n, ok := in.(inNotice); ok {
 		body = fmt.Sprintf("%d %T%+v", n.Epoch, n.Notice, n.Notice)
 	}
-	*w.trace = append(*w.trace, fmt.Sprintf("%s %-9s %s %s -> %s", h.id, h.s.Status(), strings.TrimPrefix(fmt.Sprintf("%T", in), "core."), body, describe(out)))
+	*w.trace = append(*w.trace, fmt.Sprintf("%s %-9s %s %s -> %s", h.id, h.s.Status(), strings.TrimPrefix(fmt.Sprintf("%T", in), "core."), body, describeEffects(out)))
 }
 
-// act makes one action happen.
-func (w *simWorld) act(a action) {
-	d := dice(a.arg)
+// act makes one simAction happen.
+func (w *simWorld) act(a simAction) {
+	d := simDice(a.arg)
 	i := int(a.session) % simSessions
 	switch a.kind {
 	case simStoreMode:
@@ -182,7 +182,7 @@ func (w *simWorld) act(a action) {
 	}
 }
 
-func (w *simWorld) start(i int, d *dice) {
+func (w *simWorld) start(i int, d *simDice) {
 	cfg := rigConfig()
 	w.made++
 	cfg.SessionID = fmt.Sprintf("ses_%d_%d", i, w.made)
@@ -201,7 +201,7 @@ func (w *simWorld) start(i int, d *dice) {
 }
 
 // key gives some callers an idempotency key.
-func (h *simHost) key(t Token, d *dice) *KeyRecord {
+func (h *simHost) key(t Token, d *simDice) *KeyRecord {
 	if d.n(3) > 0 {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (h *simHost) wait(what string) Token {
 	return t
 }
 
-func (h *simHost) someTurn(d *dice) string {
+func (h *simHost) someTurn(d *simDice) string {
 	switch t := h.s.Active(); {
 	case d.n(2) == 0:
 		return ""
@@ -234,7 +234,7 @@ func (h *simHost) someTurn(d *dice) string {
 
 // callers makes the calls that a client can make, with ids that fit and ids
 // that do not any more.
-func (w *simWorld) callers(h *simHost, k simKind, d *dice) bool {
+func (w *simWorld) callers(h *simHost, k simKind, d *simDice) bool {
 	if k < simSend || k > simResume {
 		return false
 	}
@@ -263,7 +263,7 @@ func (w *simWorld) callers(h *simHost, k simKind, d *dice) bool {
 	return true
 }
 
-func (h *simHost) someRequest(d *dice) string {
+func (h *simHost) someRequest(d *simDice) string {
 	if v := h.s.View().Requests; len(v) > 0 && d.n(4) > 0 {
 		return v[d.n(len(v))].ID
 	}
@@ -273,7 +273,7 @@ func (h *simHost) someRequest(d *dice) string {
 	return "req_none"
 }
 
-func someResponse(d *dice) Response {
+func someResponse(d *simDice) Response {
 	switch d.n(4) {
 	case 0:
 		return Response{Action: ActionAnswer, Answer: "yes"}
@@ -284,7 +284,7 @@ func someResponse(d *dice) Response {
 }
 
 // outside makes what agents, the host and the store do.
-func (w *simWorld) outside(h *simHost, k simKind, d *dice) {
+func (w *simWorld) outside(h *simHost, k simKind, d *simDice) {
 	switch k {
 	case simDrain:
 		h.drain([]int{1, 1, 2, 4, 64}[d.n(5)], d)
@@ -335,7 +335,7 @@ func (w *simWorld) outside(h *simHost, k simKind, d *dice) {
 }
 
 // open is the outcome of an opening.
-func (h *simHost) open(ok bool, d *dice) {
+func (h *simHost) open(ok bool, d *simDice) {
 	in := inOpened{Epoch: h.opening}
 	if ok {
 		in.Ready = Ready{ProviderSessionID: "conv", PID: 1}
@@ -378,7 +378,7 @@ func (w *simWorld) toNextTimer() {
 // happen: whoever waits must have been answered then.
 func (w *simWorld) settle() {
 	w.store = storeWorks
-	d := dice(1)
+	d := simDice(1)
 	for range simSettle {
 		busy := false
 		for _, h := range w.hosts {

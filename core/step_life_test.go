@@ -18,10 +18,10 @@ func TestQueuedTurnsRunInOrderAndAreNotOvertaken(t *testing.T) {
 		id string
 		v  Verdict
 	}{{"trn_1", VerdictCompleted}, {"trn_2", VerdictFailed}, {"trn_3", VerdictCancelled}, {"trn_4", VerdictCompleted}} {
-		if got := sent[StartTurn](r).TurnID; got != end.id {
+		if got := sentOp[StartTurn](r).TurnID; got != end.id {
 			t.Fatalf("%s was started, want %s", got, end.id)
 		}
-		r.notice(OpDone{Op: sent[StartTurn](r).ID}, TurnEnded{Turn: end.id, Verdict: end.v})
+		r.notice(OpDone{Op: sentOp[StartTurn](r).ID}, TurnEnded{Turn: end.id, Verdict: end.v})
 	}
 	r.status(StatusIdle)
 	if n := strings.Count(r.events(""), "session_idle"); n != 2 {
@@ -137,7 +137,7 @@ func TestAnInterruptThatHasToWaitStillWithdrawsTheRequests(t *testing.T) {
 // Whatever state a close or a kill meets, it ends the session, and both who
 // closes and who joins hear of it once.
 func TestACloseEndsTheSessionFromEveryState(t *testing.T) {
-	for _, c := range columns {
+	for _, c := range tableColumns {
 		for _, force := range []bool{false, true} {
 			r := c.build(newRig(t))
 			first, second := r.tok(), r.tok()
@@ -195,8 +195,8 @@ func TestAKillUpgradesAClose(t *testing.T) {
 		closer := r.token
 		killer := r.tok()
 		r.in(inClose{Token: killer, Force: true})
-		if !strings.Contains(describe(r.out), "hangup 0s") {
-			t.Errorf("a kill must end the tree now: %s", describe(r.out))
+		if !strings.Contains(describeEffects(r.out), "hangup 0s") {
+			t.Errorf("a kill must end the tree now: %s", describeEffects(r.out))
 		}
 		r.in(inShutdown{}, inHungUp{Epoch: 1}) // what comes later does not soften it
 		r.status(StatusKilled)
@@ -236,7 +236,7 @@ func TestAResumeGoesOnUnderTheNextEpoch(t *testing.T) {
 }
 
 func TestAFailedResumeChangesNothing(t *testing.T) {
-	for _, c := range columns {
+	for _, c := range tableColumns {
 		if s := c.build(newRig(t)).s; s.Status().Live() {
 			continue
 		}
@@ -253,14 +253,14 @@ func TestAFailedResumeChangesNothing(t *testing.T) {
 			"shutdown": func(r *rig) { r.in(inShutdown{}, inOpened{Epoch: 2}, inHungUp{Epoch: 2}) },
 		} {
 			r := c.build(newRig(t))
-			before, tok := frozen(t, r.s), r.tok()
+			before, tok := frozenState(t, r.s), r.tok()
 			events := len(r.events(""))
 			r.in(inResume{Token: tok, Config: r.s.Base.Config})
 			fail(r)
 			if d := r.replied(tok); d.Err == nil {
 				t.Errorf("%s of %s: the resume succeeded", name, c.name)
 			}
-			if after := frozen(t, r.s); after != before {
+			if after := frozenState(t, r.s); after != before {
 				t.Errorf("%s of %s changed:\n%s", name, c.name, cmp.Diff(before, after))
 			}
 			if len(r.events("")) != events {

@@ -15,7 +15,7 @@ func TestAnInterruptBeforeAcceptanceIsSentOnceTheTurnIsAccepted(t *testing.T) {
 	r.in(inInterrupt{Token: r.tok()})
 	r.want("cancel_requested; arm interrupt; reply ok")
 	r.wait(5 * time.Second)
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Ref: "ref_1"})
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Ref: "ref_1"})
 	r.want("turn_started; send Interrupt")
 	if at := r.armed()[TimerID{Kind: TimerInterrupt, ID: "trn_1"}]; !at.Equal(asked.Add(15 * time.Second)) {
 		t.Errorf("the interrupt timer is due at %v: it must run from the interrupt, not from its sending", at)
@@ -26,9 +26,9 @@ func TestAnInterruptBeforeAcceptanceIsSentOnceTheTurnIsAccepted(t *testing.T) {
 
 func TestAnInterruptOfATurnThatTheProviderRefusesEndsAsARejection(t *testing.T) {
 	r := newRig(t).cancellingStart()
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Err: rejection()})
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Err: rejection()})
 	r.want("turn_failed{rejected} session_idle; arm session_idle")
-	if strings.Contains(describe(r.all), "send Interrupt") {
+	if strings.Contains(describeEffects(r.all), "send Interrupt") {
 		t.Error("nothing was there to interrupt")
 	}
 }
@@ -54,7 +54,7 @@ func TestACompletedTurnStaysCompletedWhenItsInterruptCameTooLate(t *testing.T) {
 	r.want("provider_event{late_op_done}")
 }
 
-func sentInterrupt(r *rig) OpID { return sent[Interrupt](r).ID }
+func sentInterrupt(r *rig) OpID { return sentOp[Interrupt](r).ID }
 
 func TestAVerdictInTheSameDrainWinsOverTheInterruptTimer(t *testing.T) {
 	r := newRig(t).cancelling()
@@ -79,7 +79,7 @@ func TestAnAnswerThatRacesTheEndOfTheTurnIsTooLate(t *testing.T) {
 	answer := r.token
 	r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted})
 	r.want("request_expired{turn_ended} turn_completed session_idle; reply request_not_pending{expired}; arm session_idle")
-	r.notice(OpDone{Op: sent[Respond](r).ID})
+	r.notice(OpDone{Op: sentOp[Respond](r).ID})
 	r.want("provider_event{late_op_done}")
 	r.code(answer, CodeRequestNotPending)
 }
@@ -91,7 +91,7 @@ func TestTheFirstOfTwoAnswersCounts(t *testing.T) {
 		inRespond{Token: second, RequestID: "req_1", Response: Response{Action: ActionDeny}, By: ByUser})
 	r.code(second, CodeRequestNotPending)
 	r.unanswered(first)
-	r.notice(OpDone{Op: sent[Respond](r).ID})
+	r.notice(OpDone{Op: sentOp[Respond](r).ID})
 	if q, ok := r.replied(first).Value.(Request); !ok || q.Status != RequestDoneResolved || q.Resolution.Action != ActionApprove || q.Resolution.Scope != ScopeOnce {
 		t.Errorf("answered with %+v", r.replied(first))
 	}
@@ -100,7 +100,7 @@ func TestTheFirstOfTwoAnswersCounts(t *testing.T) {
 
 func TestARejectedAnswerIsPendingAgain(t *testing.T) {
 	r := newRig(t).claimed()
-	r.notice(OpDone{Op: sent[Respond](r).ID, Err: rejection()})
+	r.notice(OpDone{Op: sentOp[Respond](r).ID, Err: rejection()})
 	r.code(r.token, CodeResponseRejected)
 	again := r.tok()
 	r.in(inRespond{Token: again, RequestID: "req_1", Response: Response{Action: ActionDeny}, By: ByCaller})
@@ -112,7 +112,7 @@ func TestARejectionAfterTheDeadlineExpiresTheRequestAtOnce(t *testing.T) {
 	r.wait(10 * time.Second)
 	r.in(inTimer{Timer: TimerID{Kind: TimerRequest, ID: "req_1"}})
 	r.want("nothing") // a claim is not disturbed
-	r.notice(OpDone{Op: sent[Respond](r).ID, Err: rejection()})
+	r.notice(OpDone{Op: sentOp[Respond](r).ID, Err: rejection()})
 	r.want("request_expired{no_answer}; reply response_rejected; send Respond(deny); arm command")
 	r.status(StatusRunning)
 }
@@ -121,13 +121,13 @@ func TestAWithdrawalOfAClaimedRequestIsItsAcknowledgement(t *testing.T) {
 	r := newRig(t).claimed()
 	r.notice(RequestWithdrawn{Ref: "ask_1"})
 	r.want("request_resolved; reply ok")
-	r.notice(OpDone{Op: sent[Respond](r).ID})
+	r.notice(OpDone{Op: sentOp[Respond](r).ID})
 	r.want("provider_event{late_op_done}")
 }
 
 func TestAnAnswerOfUnknownFateRetiresTheSession(t *testing.T) {
 	r := newRig(t).claimed()
-	r.fire(TimerID{Kind: TimerCommand, Op: sent[Respond](r).ID})
+	r.fire(TimerID{Kind: TimerCommand, Op: sentOp[Respond](r).ID})
 	r.want("request_expired{response_uncertain} turn_failed{uncertain}; reply response_uncertain; hangup 0s; arm hangup")
 	r.in(inHungUp{Epoch: 1})
 	r.status(StatusFailed)
@@ -136,10 +136,10 @@ func TestAnAnswerOfUnknownFateRetiresTheSession(t *testing.T) {
 func TestASteerOfUnknownFateChangesNothing(t *testing.T) {
 	r := newRig(t).running()
 	r.in(inSteer{Token: r.tok(), Input: TurnInput{Prompt: "left"}})
-	r.fire(TimerID{Kind: TimerCommand, Op: sent[Steer](r).ID})
+	r.fire(TimerID{Kind: TimerCommand, Op: sentOp[Steer](r).ID})
 	r.want("reply response_uncertain")
 	r.status(StatusRunning)
-	r.notice(OpDone{Op: sent[Steer](r).ID})
+	r.notice(OpDone{Op: sentOp[Steer](r).ID})
 	r.want("provider_event{late_op_done}")
 }
 
@@ -147,7 +147,7 @@ func TestASteerThatIsTakenAfterTheTurnEndedIsLate(t *testing.T) {
 	r := newRig(t).running()
 	tok := r.tok()
 	r.in(inSteer{Token: tok, Input: TurnInput{Prompt: "left"}})
-	r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted}, OpDone{Op: sent[Steer](r).ID})
+	r.notice(TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted}, OpDone{Op: sentOp[Steer](r).ID})
 	r.code(tok, CodeTurnNotActive)
 	if !strings.HasSuffix(r.events(""), "steered(late)") {
 		t.Error(r.events(""))
@@ -158,7 +158,7 @@ func TestACommandThatIsTakenWhileTheSessionClosesSaysClosed(t *testing.T) {
 	r := newRig(t).running()
 	steer, conf := r.tok(), r.tok()
 	r.in(inSteer{Token: steer, Input: TurnInput{Prompt: "left"}}, inConfigure{Token: conf, Changes: Changes{Model: "m2"}}, inClose{Token: r.tok()})
-	r.notice(OpDone{Op: sent[Steer](r).ID}, OpDone{Op: sent[Configure](r).ID})
+	r.notice(OpDone{Op: sentOp[Steer](r).ID}, OpDone{Op: sentOp[Configure](r).ID})
 	r.code(steer, CodeSessionClosed)
 	r.code(conf, CodeSessionClosed)
 	if !strings.Contains(r.events(""), "steered session_updated") {
@@ -171,7 +171,7 @@ func TestOnlyOneConfigureIsOnItsWay(t *testing.T) {
 	first, second := r.tok(), r.tok()
 	r.in(inConfigure{Token: first, Changes: Changes{Model: "m2"}}, inConfigure{Token: second, Changes: Changes{Model: "m3"}})
 	r.code(second, CodeCommandInProgress)
-	r.notice(OpDone{Op: sent[Configure](r).ID})
+	r.notice(OpDone{Op: sentOp[Configure](r).ID})
 	r.want("session_updated; reply ok")
 	if r.s.Model != "m2" {
 		t.Errorf("the model is %s", r.s.Model)
@@ -189,15 +189,15 @@ func TestAProviderTurnBeforeOursStopsItsStartTimer(t *testing.T) {
 	r.notice(TurnEnded{Turn: "auto", Verdict: VerdictCompleted})
 	r.want("turn_completed; arm turn_start; arm turn_idle")
 	r.status(StatusStarting)
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Ref: "ref_1"})
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Ref: "ref_1"})
 	r.want("turn_started")
 }
 
 func TestOursStartsWhenTheProvidersTurnEndsIfItWasAcceptedMeanwhile(t *testing.T) {
 	r := newRig(t).waiting()
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Ref: "ref_1"})
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Ref: "ref_1"})
 	r.want("nothing")
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Err: rejection()}) // no refusal after the acceptance
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Err: rejection()}) // no refusal after the acceptance
 	r.want("provider_event{late_op_done}")
 	r.notice(TurnEnded{Turn: "auto", Verdict: VerdictCompleted})
 	r.want("turn_completed turn_started")
@@ -227,7 +227,7 @@ func TestTwoResultsEndTwoTurnsInEitherOrder(t *testing.T) {
 func TestACloseWithAProviderTurnFirstStopsBoth(t *testing.T) {
 	r := newRig(t).waiting()
 	tok := r.tok()
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Ref: "ref_1"})
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Ref: "ref_1"})
 	r.in(inClose{Token: tok})
 	r.notice(TurnEnded{Turn: "auto", Verdict: VerdictCancelled})
 	r.want("turn_cancelled turn_started; send Interrupt")
@@ -269,7 +269,7 @@ func TestARequestWithoutATurnIsDeclined(t *testing.T) {
 	}{{[]Action{ActionApprove, ActionDeny}, ActionDeny}, {[]Action{ActionApprove, ActionCancel}, ActionCancel}, {[]Action{ActionAnswer}, ActionCancel}} {
 		r := newRig(t).idle()
 		r.notice(RequestRaised{Ref: "ask", Spec: RequestSpec{Actions: c.actions}})
-		if got := sent[Respond](r).Response.Action; got != c.want {
+		if got := sentOp[Respond](r).Response.Action; got != c.want {
 			t.Errorf("of %v it was declined with %s", c.actions, got)
 		}
 		r.status(StatusIdle)
@@ -278,10 +278,10 @@ func TestARequestWithoutATurnIsDeclined(t *testing.T) {
 
 func TestAnOldEpochIsNotHeard(t *testing.T) {
 	r := newRig(t).running()
-	before := frozen(t, r.s)
+	before := frozenState(t, r.s)
 	r.in(inNotice{Epoch: 0, Notice: TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted}}, inLinkLost{Epoch: 2}, inHungUp{Epoch: 2})
 	r.want("nothing")
-	if frozen(t, r.s) != before {
+	if frozenState(t, r.s) != before {
 		t.Error("the State changed")
 	}
 }

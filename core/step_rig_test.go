@@ -108,7 +108,7 @@ func (r *rig) armed() map[TimerID]time.Time {
 
 func (r *rig) want(what string) {
 	r.t.Helper()
-	if got := describe(r.out); got != what {
+	if got := describeEffects(r.out); got != what {
 		r.t.Fatalf("effects\n got %s\nwant %s", got, what)
 	}
 }
@@ -120,8 +120,8 @@ func (r *rig) status(want SessionStatus) {
 	}
 }
 
-// sent gives the last op of type T that was sent.
-func sent[T Op](r *rig) T {
+// sentOp gives the last op of type T that was sent.
+func sentOp[T Op](r *rig) T {
 	r.t.Helper()
 	for i := len(r.all) - 1; i >= 0; i-- {
 		if s, ok := r.all[i].(doSend); ok {
@@ -200,7 +200,7 @@ func (r *rig) starting() *rig {
 
 func (r *rig) running() *rig {
 	r.starting()
-	r.notice(OpDone{Op: sent[StartTurn](r).ID, Ref: "ref_1"})
+	r.notice(OpDone{Op: sentOp[StartTurn](r).ID, Ref: "ref_1"})
 	return r
 }
 
@@ -298,9 +298,9 @@ func (r *rig) with(queued ...string) *rig {
 	return r
 }
 
-// describe renders effects in one line: events, replies, then what is asked of
+// describeEffects renders effects in one line: events, replies, then what is asked of
 // the world.
-func describe(out []Effect) string {
+func describeEffects(out []Effect) string {
 	var events, rest []string
 	for _, e := range out {
 		switch e := e.(type) {
@@ -386,9 +386,9 @@ func opWord(op Op) string {
 	return strings.TrimPrefix(reflect.TypeOf(op).String(), "core.")
 }
 
-// frozen gives a copy of a state that shares nothing with it, to see whether a
+// frozenState gives a copy of a state that shares nothing with it, to see whether a
 // step changed what an old State reaches.
-func frozen(t testing.TB, s State) string {
+func frozenState(t testing.TB, s State) string {
 	b, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)

@@ -2,18 +2,16 @@ package core
 
 import "strings"
 
-func fields(s string) []string { return strings.Fields(s) }
+func timerIn(id TimerID) func(*rig) Input { return func(*rig) Input { return inTimer{Timer: id} } }
 
-func timer(id TimerID) func(*rig) Input { return func(*rig) Input { return inTimer{Timer: id} } }
-
-func except(base string, cells map[string]string, other string) map[string]string {
+func othersDo(base string, cells map[string]string, other string) map[string]string {
 	named := map[string]bool{}
 	for k := range cells {
-		for _, n := range fields(k) {
+		for _, n := range strings.Fields(k) {
 			named[n] = true
 		}
 	}
-	for _, n := range fields(base) {
+	for _, n := range strings.Fields(base) {
 		if !named[n] {
 			cells[n] = other
 		}
@@ -21,10 +19,10 @@ func except(base string, cells map[string]string, other string) map[string]strin
 	return cells
 }
 
-func hostRows() []row {
-	nothingElse := func(cells map[string]string) map[string]string { return except(allStates, cells, "nothing") }
+func hostRows() []tableRow {
+	nothingElse := func(cells map[string]string) map[string]string { return othersDo(tableStates, cells, "nothing") }
 	stop := "; hangup 0s; arm hangup"
-	return []row{
+	return []tableRow{
 		{name: "link lost, one turn queued", with: []string{"trn_q1"},
 			input: func(r *rig) Input {
 				return inLinkLost{Epoch: r.s.Epoch, Err: &TurnError{Code: TurnTransportLost, Message: "eof"}}
@@ -54,20 +52,20 @@ func hostRows() []row {
 				"O":          "unavailable: transport_error{server_restarted}",
 				"U E":        "nothing",
 			}},
-		{name: "startup timer", input: timer(TimerID{Kind: TimerStartup}),
+		{name: "startup timer", input: timerIn(TimerID{Kind: TimerStartup}),
 			cells: nothingElse(map[string]string{"O": "opening: reply start_timeout retryable; cancel open"})},
-		{name: "turn_start timer", input: timer(TimerID{Kind: TimerTurnStart, ID: "trn_1"}),
+		{name: "turn_start timer", input: timerIn(TimerID{Kind: TimerTurnStart, ID: "trn_1"}),
 			cells: nothingElse(map[string]string{"S Cs": "closing: turn_failed{uncertain}" + stop})},
 		{name: "command timer of Respond", input: func(r *rig) Input { return inTimer{Timer: TimerID{Kind: TimerCommand, Op: claimOp(r)}} },
 			cells: nothingElse(map[string]string{
 				"K Ck": "closing: request_expired{response_uncertain} turn_failed{uncertain}; reply response_uncertain" + stop})},
-		{name: "interrupt timer", input: timer(TimerID{Kind: TimerInterrupt, ID: "trn_1"}), with: []string{"trn_q1"},
+		{name: "interrupt timer", input: timerIn(TimerID{Kind: TimerInterrupt, ID: "trn_1"}), with: []string{"trn_q1"},
 			cells: nothingElse(map[string]string{
 				"Ck":   "closing: request_expired{no_provider_verdict} turn_interrupted{no_provider_verdict} turn_interrupted{queue_cleared} queue_changed; reply request_not_pending{expired}; hangup 0s; arm hangup",
 				"Cs C": "closing: turn_interrupted{no_provider_verdict} turn_interrupted{queue_cleared} queue_changed" + stop,
 				"X":    "closing: turn_interrupted{session_closed}; hangup 10s; arm hangup",
 			})},
-		{name: "turn_runtime timer", input: timer(TimerID{Kind: TimerTurnRuntime, ID: "trn_1"}),
+		{name: "turn_runtime timer", input: timerIn(TimerID{Kind: TimerTurnRuntime, ID: "trn_1"}),
 			cells: nothingElse(map[string]string{
 				"K": "cancelling: cancel_requested; arm interrupt; send Interrupt",
 				"S": "cancelling: cancel_requested; arm interrupt",
@@ -75,18 +73,18 @@ func hostRows() []row {
 				"R": "cancelling: cancel_requested; arm interrupt; send Interrupt",
 				"A": "cancelling: request_expired{interrupted} cancel_requested; arm interrupt; send Interrupt(ask_1)",
 			})},
-		{name: "turn_idle timer", input: timer(TimerID{Kind: TimerTurnIdle, ID: "trn_1"}),
+		{name: "turn_idle timer", input: timerIn(TimerID{Kind: TimerTurnIdle, ID: "trn_1"}),
 			cells: nothingElse(map[string]string{
 				"S": "cancelling: cancel_requested; arm interrupt",
 				"R": "cancelling: cancel_requested; arm interrupt; send Interrupt",
 			})},
-		{name: "session_idle timer", input: timer(TimerID{Kind: TimerSessionIdle}),
+		{name: "session_idle timer", input: timerIn(TimerID{Kind: TimerSessionIdle}),
 			cells: nothingElse(map[string]string{"I": "closing: hangup 10s; arm hangup"})},
-		{name: "request timer", input: timer(TimerID{Kind: TimerRequest, ID: "req_1"}),
+		{name: "request timer", input: timerIn(TimerID{Kind: TimerRequest, ID: "req_1"}),
 			cells: nothingElse(map[string]string{
 				"K": "nothing",
 				"A": "running: request_expired{no_answer}; send Respond(deny); arm command"})},
-		{name: "hangup timer", input: timer(TimerID{Kind: TimerHangup}),
+		{name: "hangup timer", input: timerIn(TimerID{Kind: TimerHangup}),
 			cells: nothingElse(map[string]string{"Xh": "closed: session_closed; hangup 0s; reply ok"})},
 		{name: "store failed, degrade", input: func(*rig) Input { return inStoreFailed{Message: "disk full"} },
 			cells: map[string]string{
@@ -108,6 +106,6 @@ func hostRows() []row {
 				"U":          "unavailable: nothing", "E": "closed: nothing", "Ef": "failed: nothing", "Ek": "killed: nothing",
 			}},
 		{name: "store recovered", input: func(*rig) Input { return inStoreRecovered{LostFrom: 3, LostTo: 5} },
-			cells: map[string]string{allStates: "nothing"}},
+			cells: map[string]string{tableStates: "nothing"}},
 	}
 }

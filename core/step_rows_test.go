@@ -1,19 +1,19 @@
 package core
 
-const allStates = "O I S R A Cs C X Xh P W U E"
+const tableStates = "O I S R A Cs C X Xh P W U E"
 
-// table lists every input. A cell that the table's page gives to another layer
+// stateTable lists every input. A cell that the table's page gives to another layer
 // (a request of a session that is opening is not found by the registry) shows
 // what the machine says if it is asked all the same.
-func table() []row { return append(append(commandRows(), noticeRows()...), hostRows()...) }
+func stateTable() []tableRow { return append(append(commandRows(), noticeRows()...), hostRows()...) }
 
-func notice(f func(*rig) Notice) func(*rig) Input {
+func noticeIn(f func(*rig) Notice) func(*rig) Input {
 	return func(r *rig) Input {
 		return inNotice{Epoch: r.s.Epoch, Notice: f(r), TurnID: "trn_new", RequestID: "req_new"}
 	}
 }
 
-func commandRows() []row {
+func commandRows() []tableRow {
 	const (
 		opening     = "=: reply session_unavailable{opening} retryable"
 		unavailable = "=: reply session_unavailable{unavailable}"
@@ -37,7 +37,7 @@ func commandRows() []row {
 		}
 	}
 	notPending := "=: reply request_not_pending{expired}"
-	return []row{
+	return []tableRow{
 		{name: "send_message", input: send(false), cells: gone(map[string]string{
 			"I": starts,
 			"S": "=: reply turn_in_progress{starting}", "R P W": "=: reply turn_in_progress{running}",
@@ -62,7 +62,7 @@ func commandRows() []row {
 			"A":                         "awaiting_input: send Respond(approve); arm command",
 			"O I S R Cs C X Xh P W U E": notPending,
 		}},
-		{name: "respond with an action that is not offered", input: func(r *rig) Input {
+		{name: "respond with an simAction that is not offered", input: func(r *rig) Input {
 			return inRespond{Token: r.tok(), RequestID: "req_1", Response: Response{Action: ActionAnswer, Answer: "yes"}}
 		}, cells: map[string]string{
 			"K Ck": "=: reply request_not_pending{claimed}",

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.golden")
+var updateGolden = flag.Bool("update", false, "write testdata/*.golden")
 
-// column is a state of the table, made by real inputs.
-type column struct {
+// tableColumn is a state of the table, made by real inputs.
+type tableColumn struct {
 	name  string
 	title string
 	build func(*rig) *rig
 }
 
-var columns = []column{
+var tableColumns = []tableColumn{
 	{"O", "opening", (*rig).opening},
 	{"I", "idle", (*rig).idle},
 	{"S", "starting", (*rig).starting},
@@ -39,13 +39,13 @@ var columns = []column{
 	{"Ek", "killed", (*rig).killed},
 }
 
-// alike says which column a column does the same as, unless it has a cell of
+// alike says which tableColumn a tableColumn does the same as, unless it has a cell of
 // its own.
 var alike = map[string]string{"K": "A", "Ck": "C", "Ef": "E", "Ek": "E"}
 
-// row is an input of the table; cells maps columns, space-separated, to what
+// tableRow is an input of the table; cells maps tableColumns, space-separated, to what
 // is to happen.
-type row struct {
+type tableRow struct {
 	name  string
 	input func(*rig) Input
 	cells map[string]string
@@ -54,15 +54,15 @@ type row struct {
 
 // line gives what a cell does: the status it leads to ("=" when the State is
 // equal to what it was), then the effects.
-func (r *row) line(t testing.TB, c column) string {
+func (r *tableRow) line(t testing.TB, c tableColumn) string {
 	g := c.build(newRig(t))
 	if g.s.Active() != nil && g.s.Closing == nil {
 		g.with(r.with...)
 	}
-	before, old := g.s, frozen(t, g.s)
+	before, old := g.s, frozenState(t, g.s)
 	in := r.input(g)
 	out := g.in(in)
-	if frozen(t, before) != old {
+	if frozenState(t, before) != old {
 		t.Errorf("%s in %s changed the old State in place", r.name, c.name)
 	}
 	status := "="
@@ -72,11 +72,11 @@ func (r *row) line(t testing.TB, c column) string {
 	if status == "=" && len(out) == 0 {
 		return "nothing"
 	}
-	return status + ": " + describe(out)
+	return status + ": " + describeEffects(out)
 }
 
 func TestStateTable(t *testing.T) {
-	for _, r := range table() {
+	for _, r := range stateTable() {
 		want := map[string]string{}
 		for names, cell := range r.cells {
 			for _, n := range strings.Fields(names) {
@@ -86,7 +86,7 @@ func TestStateTable(t *testing.T) {
 				want[n] = cell
 			}
 		}
-		for _, c := range columns {
+		for _, c := range tableColumns {
 			w, ok := want[c.name]
 			if !ok {
 				w, ok = want[alike[c.name]]
@@ -106,7 +106,7 @@ func TestStateTable(t *testing.T) {
 // and nothing else.
 func TestARefusedCommandLeavesTheStateEqual(t *testing.T) {
 	for _, r := range commandRows() {
-		for _, c := range columns {
+		for _, c := range tableColumns {
 			line := r.line(t, c)
 			_, effects, _ := strings.Cut(line, ": ")
 			code := strings.TrimPrefix(effects, "reply ")
@@ -123,14 +123,14 @@ func TestTheRenderedTableIsUpToDate(t *testing.T) {
 	b.WriteString("The session machine: what each input does in each state.\n")
 	b.WriteString("A line is: state -> status after it (\"=\" for no change at all): events; replies and effects.\n")
 	b.WriteString("States that do the same share a line.\n\n")
-	for _, c := range columns {
+	for _, c := range tableColumns {
 		fmt.Fprintf(&b, "%-3s %s\n", c.name, c.title)
 	}
-	for _, r := range table() {
+	for _, r := range stateTable() {
 		fmt.Fprintf(&b, "\n%s\n", r.name)
 		var order []string
 		states := map[string][]string{}
-		for _, c := range columns {
+		for _, c := range tableColumns {
 			l := r.line(t, c)
 			if states[l] == nil {
 				order = append(order, l)
@@ -142,7 +142,7 @@ func TestTheRenderedTableIsUpToDate(t *testing.T) {
 		}
 	}
 	path := filepath.Join("testdata", "table.golden")
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
