@@ -11,27 +11,38 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// readArguments fills the struct that into points to, and gives the canonical
-// form of the arguments: what was given, without waits and key, in order of
-// name. It reads leniently: null is absent, JSON text in a string is read where
+// given is what the arguments of a call said, by name, without waits and key.
+type given map[string]any
+
+// canonical is the one JSON form of equal arguments.
+func (g given) canonical() json.RawMessage { return encode(g) }
+
+// word is a string argument, "" when it was not given.
+func (g given) word(name string) string {
+	s, _ := g[name].(string)
+	return s
+}
+
+// readArguments fills the struct that into points to, and says what was given.
+// It reads leniently: null is absent, JSON text in a string is read where
 // something else than a string is wanted, one string is a list of one. It
 // ignores nothing: everything wrong is named in one CodeInvalidArgument.
-func readArguments(tool string, raw json.RawMessage, fields []field, into any) (json.RawMessage, error) {
-	given, err := readMembers(raw)
+func readArguments(tool string, raw json.RawMessage, fields []field, into any) (given, error) {
+	members, err := readMembers(raw)
 	if err != nil {
 		return nil, invalid(tool, fields, []string{"the arguments must be one object, not " + kindOf(raw)})
 	}
-	r := reader{canonical: map[string]any{}}
-	r.readStruct("", given, fields, reflect.ValueOf(into).Elem())
+	r := reader{given: given{}}
+	r.readStruct("", members, fields, reflect.ValueOf(into).Elem())
 	if len(r.problems) > 0 {
 		return nil, invalid(tool, fields, r.problems)
 	}
 	for _, f := range fields {
 		if f.wait || f.key {
-			delete(r.canonical, f.name)
+			delete(r.given, f.name)
 		}
 	}
-	return encode(r.canonical), nil
+	return r.given, nil
 }
 
 func invalid(tool string, fields []field, problems []string) error {
@@ -51,8 +62,8 @@ func invalid(tool string, fields []field, problems []string) error {
 
 // reader collects what is wrong, and the values as they were read.
 type reader struct {
-	problems  []string
-	canonical map[string]any
+	problems []string
+	given    given
 }
 
 func (r *reader) problem(format string, args ...any) {
@@ -82,7 +93,7 @@ func (r *reader) readStruct(path string, given map[string]json.RawMessage, field
 		}
 		r.check(path+f.name, f, v)
 		if path == "" {
-			r.canonical[f.name] = canonicalValue(v.Interface())
+			r.given[f.name] = v.Interface()
 		}
 	}
 }

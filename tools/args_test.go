@@ -32,8 +32,8 @@ type everyKind struct {
 func read(t *testing.T, raw string) (everyKind, string, error) {
 	t.Helper()
 	var got everyKind
-	canon, err := readArguments("tool", json.RawMessage(raw), fieldsOf(reflect.TypeFor[everyKind]()), &got)
-	return got, string(canon), err
+	said, err := readArguments("tool", json.RawMessage(raw), fieldsOf(reflect.TypeFor[everyKind]()), &got)
+	return got, string(said.canonical()), err
 }
 
 func TestArgumentsAreReadLeniently(t *testing.T) {
@@ -194,7 +194,7 @@ func FuzzReadArguments(f *testing.F) {
 			return
 		}
 		var got everyKind
-		canon, err := readArguments("tool", json.RawMessage(raw), fields, &got)
+		said, err := readArguments("tool", json.RawMessage(raw), fields, &got)
 		if err != nil {
 			if core.CodeOf(err) != core.CodeInvalidArgument {
 				t.Fatalf("a refusal without its code: %v", err)
@@ -203,9 +203,10 @@ func FuzzReadArguments(f *testing.F) {
 		}
 		// What was read, read again, is the same.
 		var again everyKind
-		canon2, err := readArguments("tool", canon, fields, &again)
-		if err != nil || string(canon2) != string(canon) {
-			t.Errorf("%s becomes %s (%v)", canon, canon2, err)
+		canon := said.canonical()
+		said, err = readArguments("tool", canon, fields, &again)
+		if err != nil || string(said.canonical()) != string(canon) {
+			t.Errorf("%s becomes %s (%v)", canon, said.canonical(), err)
 		}
 	})
 }

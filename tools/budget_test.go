@@ -87,7 +87,7 @@ func TestEveryReplyKeepsItsBudget(t *testing.T) {
 			}}
 		}},
 		{"a long error", "send_message", `{"session_id":"s","prompt":"p"}`, failing(func() error {
-			return core.Errorf(core.CodeStartFailed, "%s", long).WithHint("%s", long).WithDetail("output", long)
+			return core.Errorf(core.CodeStartFailed, "%s", long).WithHint("%s", long).WithDetail("output", long).WithDetail("searched", strings.Fields(long))
 		})},
 		{"a large process", "close", `{"id":"prc_x"}`, func() *fake {
 			return &fake{close: func(core.CloseRequest) (core.Resource, error) {

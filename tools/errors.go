@@ -17,7 +17,7 @@ const (
 	// prefixFailure begins the ids of unexpected errors: what a caller can name
 	// to whoever reads the log.
 	prefixFailure = "err_"
-	// maxErrorText bounds message and hint of an error, in bytes each.
+	// maxErrorText bounds message, hint and details of an error, in bytes each.
 	maxErrorText = 2 << 10
 )
 
@@ -82,33 +82,41 @@ func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
 	}
 }
 
-// details shows domain values in an error as the objects that callers know.
+// details shows domain values in an error as the objects that callers know, and
+// keeps them small.
 func (c *call) details(in map[string]any) map[string]any {
 	if len(in) == 0 {
 		return nil
 	}
 	out := make(map[string]any, len(in))
-	for k, v := range in {
-		switch v := v.(type) {
-		case core.SessionView:
-			out[k] = c.sessionRow(v)
-		case *core.SessionView:
-			out[k] = c.sessionRow(*v)
-		case core.Session:
-			out[k] = c.sessionRow(core.SessionView{Session: v})
-		case *core.Session:
-			out[k] = c.sessionRow(core.SessionView{Session: *v})
-		case core.Turn:
-			out[k] = c.turnRow(v, nil)
-		case *core.Turn:
-			out[k] = c.turnRow(*v, nil)
-		case string:
-			out[k] = clip(v, maxErrorText)
-		default:
-			out[k] = v
+	room := maxErrorText
+	for _, k := range slices.Sorted(maps.Keys(in)) {
+		v := c.detail(in[k])
+		if b := encode(v); len(b) > room {
+			v = clip(strings.Trim(string(b), `"`), room)
 		}
+		room = max(0, room-len(encode(v)))
+		out[k] = v
 	}
 	return out
+}
+
+func (c *call) detail(v any) any {
+	switch v := v.(type) {
+	case core.SessionView:
+		return c.sessionRow(v)
+	case *core.SessionView:
+		return c.sessionRow(*v)
+	case core.Session:
+		return c.sessionRow(core.SessionView{Session: v})
+	case *core.Session:
+		return c.sessionRow(core.SessionView{Session: *v})
+	case core.Turn:
+		return c.turnRow(v, nil)
+	case *core.Turn:
+		return c.turnRow(*v, nil)
+	}
+	return v
 }
 
 // factLine says details in prose, in order of name.
@@ -145,7 +153,7 @@ func (c *call) afterError(code core.Code, retryable bool, details map[string]any
 	switch code {
 	case core.CodeProviderUnknown, core.CodeProviderNotReady:
 		a := args{}
-		if p := c.arg("provider"); code == core.CodeProviderNotReady && p != "" {
+		if p := c.given.word("provider"); code == core.CodeProviderNotReady && p != "" {
 			a["provider"], a["refresh"] = p, true
 		}
 		n.suggest("list_providers", "what is installed here", a)
@@ -162,19 +170,19 @@ func (c *call) afterError(code core.Code, retryable bool, details map[string]any
 		n.suggest("replay", "what happened", args{"id": session, "view": "summary"})
 	case core.CodeSessionInUse, core.CodeSessionUsed, core.CodeNoActiveTurn, core.CodeTurnNotActive, core.CodeTurnUsed,
 		core.CodeResponseUncertain, core.CodeCommandInProgress:
-		id := first(turn, session, c.arg("id"))
+		id := first(turn, session, c.given.word("id"))
 		if code == core.CodeSessionInUse || code == core.CodeSessionUsed || code == core.CodeNoActiveTurn {
 			id = first(session, id)
 		}
 		n.suggest("inspect", "where it stands", args{"id": id})
 	case core.CodeRequestNotPending, core.CodeAction, core.CodeScope, core.CodeMissingAnswer, core.CodeResponseRejected:
-		n.suggest("inspect", "what it asks and takes", args{"id": first(c.idOf(details, "request_id", "request"), c.arg("id"))})
+		n.suggest("inspect", "what it asks and takes", args{"id": first(c.idOf(details, "request_id", "request"), c.given.word("id"))})
 	case core.CodeNotFound:
-		n.suggest("list", "the ids that there are", args{"kind": kindOfID(first(c.arg("id"), c.arg("request_id"), c.arg("session_id")))})
+		n.suggest("list", "the ids that there are", args{"kind": kindOfID(first(c.given.word("id"), c.given.word("request_id"), c.given.word("session_id")))})
 	case core.CodeCapacity:
 		n.suggest("list", "what can be closed", args{"kind": "sessions", "live": true})
 	case core.CodeReplayUnavailable:
-		n.suggest("inspect", "where it stands", args{"id": c.arg("id")})
+		n.suggest("inspect", "where it stands", args{"id": c.given.word("id")})
 	}
 	return slices.DeleteFunc(n.Next, func(s suggestion) bool { return !complete(s.Arguments) })
 }
@@ -182,7 +190,7 @@ func (c *call) afterError(code core.Code, retryable bool, details map[string]any
 func (c *call) afterTurnInProgress(n *nexts, session, turn string) {
 	n.suggest("await", "until the running turn ends", args{"ids": []string{first(turn, session)}})
 	const shortPrompt = 300
-	if p := c.arg("prompt"); p != "" && len(p) <= shortPrompt {
+	if p := c.given.word("prompt"); p != "" && len(p) <= shortPrompt {
 		n.suggest("follow_up", "queues the prompt behind it", args{"session_id": session, "prompt": p})
 	}
 	n.suggest("interrupt", "stops it", args{"session_id": session})
@@ -205,17 +213,6 @@ func complete(a args) bool {
 	return true
 }
 
-// arg is a string argument of the call, "" when it was not given.
-func (c *call) arg(name string) string {
-	var m map[string]json.RawMessage
-	if len(c.given) == 0 || json.Unmarshal(c.given, &m) != nil {
-		return ""
-	}
-	var s string
-	_ = json.Unmarshal(m[name], &s) // what is no string gives ""
-	return s
-}
-
 // idOf finds an id in an error's details, by itself or inside an object, else
 // in the arguments.
 func (c *call) idOf(details map[string]any, name, object string) string {
@@ -230,7 +227,7 @@ func (c *call) idOf(details map[string]any, name, object string) string {
 			}
 		}
 	}
-	return c.arg(name)
+	return c.given.word(name)
 }
 
 func first(words ...string) string {

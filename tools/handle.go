@@ -104,7 +104,9 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 			return c.failure(err), nil
 		}
 		c.given = given
-		c.once = core.Once{Tool: t.name, Key: keyOf(fields, &in), Args: given}
+		if key := keyOf(fields, &in); key != "" {
+			c.once = core.Once{Tool: t.name, Key: key, Args: given.canonical()}
+		}
 		out, err := t.run(ctx, c, in)
 		if err != nil {
 			return c.failure(err), nil
@@ -120,14 +122,15 @@ type call struct {
 	tool     string
 	caller   core.Caller
 	once     core.Once
-	given    json.RawMessage // the arguments in canonical form
+	given    given
 	progress *progress
-	budget   int
+	budget   int // of each half of the reply, in bytes
+	asked    int // how much content the caller asked for, in bytes
 	now      time.Time
 }
 
 func (s *surface) newCall(ctx context.Context, tool string) *call {
-	c := &call{surface: s, ctx: ctx, tool: tool, caller: s.opts.Owner(ctx), budget: defaultBudget, now: time.Now()}
+	c := &call{surface: s, ctx: ctx, tool: tool, caller: s.opts.Owner(ctx), budget: defaultBudget, asked: defaultBudget, now: time.Now()}
 	if c.caller.Client == "" {
 		c.caller.Client = clientName(ctx)
 	}
@@ -141,6 +144,18 @@ func clientName(ctx context.Context) string {
 	}
 	return ""
 }
+
+// maxBytes takes the size that a caller asked for. Ids and state need some room
+// beside the content, however little was asked for.
+func (c *call) maxBytes(n *int64) {
+	if n != nil {
+		c.asked = int(*n)
+		c.budget = max(minBudget, c.asked)
+	}
+}
+
+// minBudget is what the half of a reply may always take, in bytes.
+const minBudget = 1 << 10
 
 // panicked turns a panic into a reply with an id by which the log names it.
 func (c *call) panicked(p any) *mcp.CallToolResult {

@@ -120,6 +120,23 @@ func (s *session) SessionID() string                                   { return 
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.ch }
 func (s *session) Initialize()                                         {}
 func (s *session) Initialized() bool                                   { return true }
+func (s *session) GetClientInfo() mcp.Implementation                   { return mcp.Implementation{Name: "tester"} }
+func (s *session) SetClientInfo(mcp.Implementation)                    {}
+func (s *session) GetClientCapabilities() mcp.ClientCapabilities       { return mcp.ClientCapabilities{} }
+func (s *session) SetClientCapabilities(mcp.ClientCapabilities)        {}
+
+func TestTheClientsNameReachesTheJournal(t *testing.T) {
+	srv := newServer(nil, Options{})
+	s := newSurface(nil, Options{})
+	ctx := srv.WithContext(context.Background(), &session{})
+	if got := s.newCall(ctx, "list").caller; got != (core.Caller{Owner: LocalOwner, Client: "tester"}) {
+		t.Errorf("got %+v", got)
+	}
+	s = newSurface(nil, Options{Owner: func(context.Context) core.Caller { return core.Caller{Owner: "o", Client: "proxy"} }})
+	if got := s.newCall(ctx, "list").caller; got.Client != "proxy" || got.Owner != "o" {
+		t.Errorf("got %+v", got)
+	}
+}
 
 func TestProgressIsSteadyAndEndsWithTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

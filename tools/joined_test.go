@@ -139,6 +139,26 @@ func TestTailTakesTheNewestThatFit(t *testing.T) {
 	}
 }
 
+func TestAPageAsSmallAsAskedFor(t *testing.T) {
+	journal := []core.Event{
+		event(1, core.TypeMessage, `{"item":"m","text":"`+strings.Repeat("x", 5000)+`"}`),
+		event(2, core.TypeMessage, `{"item":"n","text":"y"}`),
+	}
+	for _, max := range []int{1, 300, 1000} {
+		got, r := shown(t, journal, fmt.Sprintf(`{"id":"x","max_bytes":%d}`, max))
+		if len(got) != 1 || len(got[0]) > max+200 || !strings.Contains(string(r.Structured), `"truncated":true,"bytes":5022`) {
+			t.Errorf("%d: %d events, the first of %d bytes: %.300s", max, len(got), len(got[0]), r.Structured)
+		}
+		if o := r.object(t); o["more"] != true || o["cursor"] != 1.0 {
+			t.Errorf("%d: more %v, cursor %v", max, o["more"], o["cursor"])
+		}
+	}
+	got, _ := shown(t, journal, `{"id":"x","after":0,"limit":1,"max_bytes":1048576}`)
+	if len(got) != 1 || len(got[0]) < 5000 {
+		t.Errorf("the event is not whole: %d bytes", len(got[0]))
+	}
+}
+
 // Whatever the journal and the size of pages, following the cursor shows every
 // event once, in order, and every piece of text once.
 func TestPagesLoseAndRepeatNothing(t *testing.T) {

@@ -21,7 +21,8 @@ type pager struct {
 	c     *call
 	in    replayArgs
 	limit int
-	room  int // bytes for the structured half's events
+	whole int // bytes for the structured half's events, at the beginning
+	room  int // what is left of them
 	text  int // bytes for the text half's
 
 	events []*eventObject
@@ -32,7 +33,8 @@ type pager struct {
 
 // page reads a page of a journal in the view that was asked for.
 func (c *call) page(ctx context.Context, in replayArgs) (*replayObject, error) {
-	p := &pager{c: c, in: in, limit: in.limit(), room: c.budget - pageRoomFor, text: c.budget - pageRoomFor - linkRoom,
+	room := min(c.asked, c.budget-pageRoomFor)
+	p := &pager{c: c, in: in, limit: in.limit(), whole: room, room: room, text: min(room, c.budget-pageRoomFor-linkRoom),
 		joiner: newJoiner(), steps: newSummarizer(), out: &replayObject{View: in.view(), budget: c.budget}}
 	if in.Tail != nil {
 		return p.tail(ctx)
@@ -186,7 +188,7 @@ func (p *pager) tail(ctx context.Context) (*replayObject, error) {
 func (p *pager) finish() {
 	p.write()
 	if len(p.events) == 1 {
-		p.events[0].cut(p.c.budget - pageRoomFor)
+		p.events[0].cut(p.whole)
 	}
 	p.out.Events = p.events
 	if p.out.Events == nil {

@@ -13,7 +13,7 @@ import (
 
 // Options say how a server presents the harness. The zero value is usable.
 type Options struct {
-	// Version is what the server calls its version.
+	// Version is what the server calls its version; "" is "devel".
 	Version string
 	// Wait is how long await and delegate wait when a call does not say: below
 	// the minute after which many clients give a call up. Zero is DefaultWait.
@@ -75,7 +75,7 @@ func NewServer(h *core.Harness, opts Options) *server.MCPServer { return newServ
 func newServer(h harness, opts Options) *server.MCPServer {
 	s := newSurface(h, opts)
 	srv := server.NewMCPServer("harness-mcp", s.opts.Version,
-		server.WithTitle("Coding agents and processes"),
+		server.WithTitle("Coding agents"),
 		server.WithInstructions(instructions(s.opts)),
 		server.WithToolCapabilities(false),
 		server.WithCacheHints(toolListTTL, mcp.CacheScopePrivate),
@@ -89,6 +89,9 @@ func newServer(h harness, opts Options) *server.MCPServer {
 func newSurface(h harness, opts Options) *surface {
 	if opts.Wait == 0 {
 		opts.Wait = DefaultWait
+	}
+	if opts.Version == "" {
+		opts.Version = "devel"
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)

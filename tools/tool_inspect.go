@@ -9,7 +9,7 @@ import (
 type inspectArgs struct {
 	ID       string `arg:"id,required" doc:"session, turn, request or process"`
 	Offset   *int64 `arg:"offset" min:"0" doc:"bytes into a turn's text"`
-	MaxBytes *int64 `arg:"max_bytes" min:"256" max:"1048576" doc:"default 8192"`
+	MaxBytes *int64 `arg:"max_bytes" min:"1" max:"1048576" doc:"default 8192"`
 }
 
 var inspectTool = tool[inspectArgs, body]{
@@ -22,9 +22,7 @@ var inspectTool = tool[inspectArgs, body]{
 	meta:   mayBeLong,
 	output: objectOutput,
 	run: func(ctx context.Context, c *call, in inspectArgs) (body, error) {
-		if in.MaxBytes != nil {
-			c.budget = max(minBudget, int(*in.MaxBytes))
-		}
+		c.maxBytes(in.MaxBytes)
 		r, err := c.h.Get(ctx, c.caller.Owner, in.ID)
 		if err != nil {
 			return nil, err
@@ -44,10 +42,6 @@ var inspectTool = tool[inspectArgs, body]{
 	},
 }
 
-// minBudget is the least that a reply may be asked to take: below it, ids and
-// state alone would not fit.
-const minBudget = 1 << 10
-
 // textPage is a turn with its text from offset on.
 func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
 	o := c.turn(*r.Turn, r.Pending())
@@ -56,7 +50,7 @@ func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
 		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is behind the end: the text has %d bytes", offset, len(all)).
 			WithHint("Use a next_offset, or 0 for the beginning.")
 	}
-	offset, o.pageMax = border(all, offset), c.budget
+	offset, o.pageMax = border(all, offset), c.asked
 	o.Offset = &offset
 	// Both halves show the same page, since next_offset is one number: what
 	// fits the structured half, where escapes cost room, fits the text half.
@@ -64,8 +58,8 @@ func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
 	o.pageMax = len(o.Text)
 	if o.NextOffset > 0 {
 		a := args{"id": o.TurnID, "offset": o.NextOffset}
-		if c.budget != defaultBudget {
-			a["max_bytes"] = c.budget
+		if c.asked != defaultBudget {
+			a["max_bytes"] = c.asked
 		}
 		o.suggest("inspect", "the next page", a)
 	}

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 
@@ -158,11 +158,9 @@ func (c *call) afterList(o *listObject, in listArgs) {
 	if o.NextPage == "" {
 		return
 	}
-	a := args{}
-	if json.Unmarshal(c.given, &a) == nil {
-		a["page"] = o.NextPage
-		o.suggest("list", "the next page", a)
-	}
+	a := args(maps.Clone(c.given))
+	a["page"] = o.NextPage
+	o.suggest("list", "the next page", a)
 }
 
 func (o *listObject) slots() []slot             { return nil }

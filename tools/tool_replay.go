@@ -18,7 +18,7 @@ type replayArgs struct {
 	Limit    *int64   `arg:"limit" min:"1" max:"1000" doc:"default 100"`
 	Types    []string `arg:"types" doc:"event types"`
 	View     string   `arg:"view" enum:"joined|summary|events|raw"`
-	MaxBytes *int64   `arg:"max_bytes" min:"256" max:"1048576" doc:"default 8192"`
+	MaxBytes *int64   `arg:"max_bytes" min:"1" max:"1048576" doc:"default 8192"`
 	Tail     *int64   `arg:"tail" min:"1" max:"1000" doc:"the last n instead"`
 }
 
@@ -61,9 +61,7 @@ var replayTool = tool[replayArgs, *replayObject]{
 		if err := knownTypes(in.Types); err != nil {
 			return nil, err
 		}
-		if in.MaxBytes != nil {
-			c.budget = max(minBudget, int(*in.MaxBytes))
-		}
+		c.maxBytes(in.MaxBytes)
 		o, err := c.page(ctx, in)
 		if err != nil {
 			return nil, err
