@@ -17,7 +17,8 @@ const describe = `Delegate work to coding agents over MCP, and read back every s
 Without a command it serves MCP on stdin and stdout, which is how an MCP client starts it.
 Try "harness-mcp demo" first: it needs no account and no other program.
 
-Every flag has an environment variable: --max-sessions is HARNESS_MCP_MAX_SESSIONS.
+Every flag has an environment variable (--max-sessions is HARNESS_MCP_MAX_SESSIONS) and a key in
+the configuration file ({"max-sessions": 8}); the command line wins over both, the variable over the file.
 Exit codes: 0 a clean end, 1 a failure, 2 a wrong command line.`
 
 // cli is the command line.
@@ -26,11 +27,16 @@ type cli struct {
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve MCP (the default)."`
 	Demo    demoCmd    `cmd:"" help:"Show the main job end to end on the built-in scripted agent."`
+	Check   checkCmd   `cmd:"" help:"Say which agents are installed and ready, or why not."`
+	Log     logCmd     `cmd:"" help:"Read a journal, live or ended, while a server runs or not."`
+	Config  configCmd  `cmd:"" help:"Print the entry that puts this program into an MCP client."`
+	Reap    reapCmd    `cmd:"" help:"End what dead servers left behind, and say what it was."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
 // Common are the flags of every command.
 type Common struct {
+	Config       string        `placeholder:"FILE" env:"HARNESS_MCP_CONFIG" help:"JSON file with flags by name (default ${config}, if it is there)."`
 	DB           string        `name:"db" placeholder:"PATH" default:"${state}" help:"Journal file (${default})."`
 	LogLevel     string        `enum:"debug,info,warn,error" default:"warn" help:"What goes to stderr: debug, info, warn or error (${default})."`
 	MaxSessions  int           `default:"64" help:"Live agent sessions at most (${default})."`

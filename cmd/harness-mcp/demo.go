@@ -10,18 +10,30 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/harness-mcp/harness-mcp/internal/modelserver"
+	"github.com/harness-mcp/harness-mcp/providers"
 )
 
-type demoCmd struct{}
+type demoCmd struct {
+	Provider string `default:"demo" placeholder:"P" help:"Play it with this provider: an installed CLI on a built-in model, without account or cost."`
+	CWD      string `name:"cwd" placeholder:"D" help:"Where the agent works (a temporary folder)."`
+	Live     bool   `help:"With a real provider: its own account and model, which may cost something."`
+}
 
 // Run plays the main job through the real MCP surface, on a journal of its
 // own, and prints every call and reply as a client gets them.
-func (demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
+func (k demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	dir, err := os.MkdirTemp("", "harness-mcp-demo-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the demo: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	script, end, err := k.script(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	own := *c
 	own.DB = filepath.Join(dir, "journal.db")
 	h, err := build(ctx, &own, std.err)
@@ -29,28 +41,65 @@ func (demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
+	cl, stop, err := h.local(ctx, &own)
+	if err != nil {
+		return err
+	}
+	d := &demonstration{client: cl, out: std.out, script: script}
+	return errors.Join(d.play(ctx), stop())
+}
 
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	toServer, fromClient := io.Pipe()
-	toClient, fromServer := io.Pipe()
-	served := make(chan error, 1)
-	go func() {
-		err := h.serve(ctx, &own, toServer, fromServer)
-		fromServer.Close()
-		served <- err
-	}()
-	d := &demonstration{client: newClient(toClient, fromClient), out: std.out, dir: dir}
-	err = d.play(ctx)
-	fromClient.Close()
-	return errors.Join(err, <-served)
+// script is what a demonstration asks of its agent.
+type script struct {
+	provider, about, cwd string
+	env                  map[string]string
+	work, second, last   string
+}
+
+// script chooses the prompts: directives for the built-in agent and the
+// built-in model, plain words for a real one.
+func (k demoCmd) script(dir string) (s script, end func() error, err error) {
+	end = func() error { return nil }
+	s = script{provider: k.Provider, cwd: k.CWD}
+	if s.cwd == "" {
+		s.cwd = filepath.Join(dir, "work")
+		if err := os.Mkdir(s.cwd, 0o700); err != nil {
+			return s, end, err
+		}
+	}
+	switch {
+	case k.Provider == "demo":
+		s.about = "the built-in scripted agent"
+		s.work = "think The tests first, then the fix.\nsay I will look around and then fix the greeting.\nrun\napprove\npatch\nsay Done: the greeting is fixed."
+		s.second, s.last = "stream 12", "recall"
+		return s, end, nil
+	case k.Live:
+		s.about = "the real " + k.Provider + ", with its own account"
+		s.work = "Create a file greeting.txt that contains the word hello, with a shell command. Then say in one sentence what you did."
+		s.second, s.last = "Say in one sentence what a heron is.", "Say in one sentence what I asked you first."
+		return s, end, nil
+	}
+	l, ok := providers.Loopbacks[k.Provider]
+	if !ok {
+		return s, end, fmt.Errorf("%w; --live plays with its own account", errNoLoopback)
+	}
+	model, err := modelserver.Start()
+	if err != nil {
+		return s, end, err
+	}
+	end = model.Close
+	s.about = "the installed " + k.Provider + " on a built-in model: no account, no cost"
+	s.work = "think The tests first, then the fix.\nsay I will make the greeting.\n" + l.Approval("touch greeting.txt") + "\nsay Done: the greeting is there."
+	s.second, s.last = "stream 12", "remember"
+	s.env, err = l.Env(dir, model.URL())
+	return s, end, err
 }
 
 // demonstration is a scripted caller that shows what it does.
 type demonstration struct {
 	*client
-	out io.Writer
-	dir string
+	out    io.Writer
+	script script
 }
 
 // handle has the fields of a reply that the next call needs.
@@ -68,54 +117,50 @@ type handle struct {
 
 func (d *demonstration) play(ctx context.Context) error {
 	begin := time.Now()
-	fmt.Fprintln(d.out, "harness-mcp demo: a client delegates work to the built-in scripted agent.")
+	fmt.Fprintf(d.out, "harness-mcp demo: a client delegates work to %s.\n", d.script.about)
 	fmt.Fprintln(d.out, "Each step is a real MCP call; what follows it is the reply's text.")
-	if err := d.initialize(ctx); err != nil {
-		return err
+	open := args{"provider": d.script.provider, "cwd": d.script.cwd, "title": "a small show"}
+	if d.script.env != nil {
+		open["env"] = d.script.env
 	}
-	s, err := d.step(ctx, "Open a conversation with an agent.", "start_session",
-		args{"provider": "demo", "cwd": d.dir, "title": "a small show"})
+	s, err := d.step(ctx, "Open a conversation with an agent.", "start_session", open)
 	if err != nil {
 		return err
 	}
-	work, err := d.step(ctx, "Give it work. The call returns at once.", "send_message",
-		args{"session_id": s.SessionID, "prompt": "think The tests first, then the fix.\nsay I will look around and then fix the greeting.\nrun\napprove\npatch\nsay Done: the greeting is fixed."})
+	send := func(why, tool, prompt string) (handle, error) {
+		return d.step(ctx, why, tool, args{"session_id": s.SessionID, "prompt": prompt})
+	}
+	work, err := send("Give it work. The call returns at once.", "send_message", d.script.work)
 	if err != nil {
 		return err
 	}
-	got, err := d.step(ctx, "Wait. The agent stops to ask for an approval, and the wait returns early.", "await",
-		args{"ids": []string{work.TurnID}})
+	got, err := d.step(ctx, "Wait. When the agent asks for an approval, the wait returns early.", "await", args{"ids": []string{work.TurnID}})
 	if err != nil {
 		return err
 	}
-	if got.Outcome != "request_pending" {
-		return fmt.Errorf("the agent asked for nothing: await said %q", got.Outcome)
-	}
-	request := got.Results[0].Pending[0].ID
-	if _, err = d.step(ctx, "Queue more work behind it.", "follow_up",
-		args{"session_id": s.SessionID, "prompt": "stream 12"}); err != nil {
+	if _, err = send("Queue more work behind it.", "follow_up", d.script.second); err != nil {
 		return err
 	}
-	last, err := d.step(ctx, "And more; turns run in this order.", "follow_up",
-		args{"session_id": s.SessionID, "prompt": "recall"})
+	last, err := send("And more; turns run in this order.", "follow_up", d.script.last)
 	if err != nil {
 		return err
 	}
-	if _, err = d.step(ctx, "Approve the command; then wait for what the turn does next.", "respond",
-		args{"request_id": request, "action": "approve", "wait_ms": 10000}); err != nil {
-		return err
+	for got.Outcome == "request_pending" {
+		if _, err = d.step(ctx, "Approve the command; then wait for what the turn does next.", "respond",
+			args{"request_id": got.Results[0].Pending[0].ID, "action": "approve", "wait_ms": 10000}); err != nil {
+			return err
+		}
+		if got, err = d.step(ctx, "Wait for the last turn.", "await", args{"ids": []string{last.TurnID}}); err != nil {
+			return err
+		}
 	}
-	if _, err = d.step(ctx, "Wait for the last turn.", "await", args{"ids": []string{last.TurnID}}); err != nil {
-		return err
-	}
-	if _, err = d.step(ctx, "Read back every step, in order, from the journal.", "replay",
-		args{"id": s.SessionID, "view": "summary"}); err != nil {
+	if _, err = d.step(ctx, "Read back every step, in order, from the journal.", "replay", args{"id": s.SessionID, "view": "summary"}); err != nil {
 		return err
 	}
 	if _, err = d.step(ctx, "End the session.", "close", args{"id": s.SessionID}); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "\nThat was the main job, in %.1f s. Next: put harness-mcp into your MCP client (see README.md).\n", time.Since(begin).Seconds())
+	fmt.Fprintf(d.out, "\nThat was the main job, in %.1f s. Next: put harness-mcp into your MCP client (harness-mcp config CLIENT).\n", time.Since(begin).Seconds())
 	return nil
 }
 

@@ -22,15 +22,15 @@ type house struct {
 	store   core.Store
 	harness *core.Harness
 	log     *slog.Logger
+	owner   string // whose resources a client in this process sees; "" for the local owner's
 }
 
 // build opens the store, ends what dead servers left, and wires the providers.
 func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return nil, fmt.Errorf("reading --log-level: %w", err)
+	log, err := logger(c, errw)
+	if err != nil {
+		return nil, err
 	}
-	log := slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: level}))
 	store, err := openStore(ctx, c)
 	if err != nil {
 		return nil, err
@@ -49,6 +49,28 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	})
 	h.Recover(ctx)
 	return &house{store: store, harness: h, log: log}, nil
+}
+
+// reader opens the journal to read it as the file's owner, without agents.
+func reader(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
+	log, err := logger(c, errw)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openStore(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	h := core.New(core.Config{Store: store, Limits: c.limits(), Logger: log, Environ: os.Environ()})
+	return &house{store: store, harness: h, log: log, owner: core.AllOwners}, nil
+}
+
+func logger(c *Common, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("reading --log-level: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }
 
 func openStore(ctx context.Context, c *Common) (core.Store, error) {

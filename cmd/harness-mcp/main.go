@@ -29,6 +29,9 @@ const (
 
 func main() {
 	process.Init() // this program is also the guard of the commands it starts
+	// A client that is gone must not end us before the agents are stopped.
+	// (Not signal.Ignore: children would inherit that.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
@@ -45,15 +48,26 @@ type stdio struct {
 func run(ctx context.Context, args []string, std stdio) int {
 	var c cli
 	exited := -1
-	parser, err := kong.New(&c,
+	opts := []kong.Option{
 		kong.Name("harness-mcp"),
 		kong.Description(describe),
 		kong.DefaultEnvars("HARNESS_MCP"),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"state": defaultDB()},
-	)
+		kong.Vars{"state": defaultDB(), "config": configPath()},
+	}
+	if path, named := configFile(args); path != "" {
+		r, err := fromFile(path)
+		switch {
+		case err == nil:
+			opts = append(opts, kong.Resolvers(r))
+		case named || !errors.Is(err, os.ErrNotExist):
+			fmt.Fprintln(std.err, "harness-mcp:", err)
+			return exitUsage
+		}
+	}
+	parser, err := kong.New(&c, opts...)
 	if err != nil {
 		fmt.Fprintln(std.err, "harness-mcp:", err)
 		return exitFail

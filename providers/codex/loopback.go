@@ -6,20 +6,21 @@ import (
 	"path/filepath"
 )
 
-// loopbackConfig points Codex at one model on this machine and keeps it from
-// every other host: without plugins it asks nobody else.
+// loopbackConfig makes Codex speak to a model server on this machine and to
+// nobody else: plugins and apps are what it would fetch from the network, and
+// an unknown model's name gives it its plain tools.
 const loopbackConfig = `model = "loopback-model"
 model_provider = "loopback"
 check_for_update_on_startup = false
-suppress_unstable_features_warning = true
 
 [model_providers.loopback]
 name = "loopback"
 base_url = "%s/v1"
 wire_api = "responses"
-env_key = "HARNESS_MCP_LOOPBACK_KEY"
+env_key = "%s"
 request_max_retries = 0
-stream_max_retries = 0
+stream_max_retries = %d
+stream_idle_timeout_ms = 300000
 supports_websockets = false
 
 [analytics]
@@ -31,22 +32,31 @@ apps = false
 unbounded_connection_retries = false
 `
 
-// Loopback makes a Codex home below root whose only model is the loopback
-// model server at url, and gives the environment that makes a session use it:
-// no account, no cost, no other host. The user's own home is not touched.
-func Loopback(root, url string) (env map[string]string, err error) {
-	// Codex refuses a home below its TMPDIR.
-	home, tmp := filepath.Join(root, "codex"), filepath.Join(root, "tmp")
-	for _, dir := range []string{home, tmp} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("making a Codex home: %w", err)
+// loopbackKey names the variable that holds the key of the loopback model,
+// which takes any.
+const loopbackKey = "HARNESS_MCP_LOOPBACK_KEY"
+
+// Loopback prepares a home for Codex in dir, an existing directory of its own,
+// whose model is a server that speaks the OpenAI Responses API at modelURL, such
+// as "http://127.0.0.1:40123". It gives the variables that a session needs in
+// its Env to use it; the user's own home, account and configuration are not
+// touched. A session with EnvReplace needs PATH beside them.
+func Loopback(dir, modelURL string) (map[string]string, error) {
+	return loopback(dir, modelURL, 0)
+}
+
+func loopback(dir, modelURL string, retries int) (map[string]string, error) {
+	// Codex wants its home outside of the directory for temporary files.
+	env := map[string]string{loopbackKey: "loopback"}
+	for name, sub := range map[string]string{"HOME": "home", "CODEX_HOME": "codex", "TMPDIR": "tmp"} {
+		env[name] = filepath.Join(dir, sub)
+		if err := os.MkdirAll(env[name], 0o700); err != nil {
+			return nil, fmt.Errorf("codex: prepare a home: %w", err)
 		}
 	}
-	config := fmt.Appendf(nil, loopbackConfig, url)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), config, 0o600); err != nil {
-		return nil, fmt.Errorf("writing a Codex configuration: %w", err)
+	config := fmt.Appendf(nil, loopbackConfig, modelURL, loopbackKey, retries)
+	if err := os.WriteFile(filepath.Join(env["CODEX_HOME"], "config.toml"), config, 0o600); err != nil {
+		return nil, fmt.Errorf("codex: prepare a home: %w", err)
 	}
-	return map[string]string{
-		"CODEX_HOME": home, "TMPDIR": tmp, "HOME": root, "HARNESS_MCP_LOOPBACK_KEY": "loopback",
-	}, nil
+	return env, nil
 }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers"
+)
+
+type checkCmd struct {
+	Provider string `placeholder:"P" help:"Only this provider."`
+	Probe    bool   `help:"Also drive the installed CLI through a turn, an approval and an interrupt on a built-in model: no account, no cost, no other host."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+	Strict   bool   `help:"Fail if a checked provider is not ready."`
+}
+
+// checked is what check found of one provider.
+type checked struct {
+	Provider string      `json:"provider"`
+	Name     string      `json:"name"`
+	Status   core.Status `json:"status"`
+	Install  string      `json:"install,omitempty"`
+	Probe    *probed     `json:"probe,omitempty"`
+}
+
+// Run says which agents are installed and ready, or why not. It never sends a
+// prompt to an account's model.
+func (k checkCmd) Run(ctx context.Context, c *Common, std stdio) error {
+	log := slog.New(slog.DiscardHandler)
+	runner := process.NewLocal(process.Options{PathDirs: c.PathDir, Logger: log})
+	h := core.New(core.Config{Store: core.NewMemStore(), Environ: os.Environ(),
+		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log})})
+	defer func() { _ = h.Shutdown(context.WithoutCancel(ctx)) }()
+	infos, err := h.Providers(ctx, k.Provider, true)
+	if err != nil {
+		return err
+	}
+	var found []checked
+	ok := true
+	for _, i := range infos {
+		f := checked{Provider: i.Spec.Name, Name: i.Spec.Title, Status: i.Status, Install: i.Spec.Install}
+		if i.Status.Ready {
+			f.Install = ""
+		}
+		if k.Probe && i.Status.Ready {
+			f.Probe = probe(ctx, h, i.Spec.Name)
+		}
+		ok = ok && i.Status.Ready && (f.Probe == nil || f.Probe.Error == "")
+		found = append(found, f)
+	}
+	if err := k.print(std, found); err != nil {
+		return err
+	}
+	if k.Strict && !ok {
+		return errSilent
+	}
+	return nil
+}
+
+func (k checkCmd) print(std stdio, found []checked) error {
+	if k.JSON {
+		enc := json.NewEncoder(std.out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(found)
+	}
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	for _, f := range found {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), f.Status.Version, f.Status.Executable)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range found {
+		for _, line := range f.details() {
+			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, line)
+		}
+	}
+	_, err := fmt.Fprintln(std.out)
+	return err
+}
+
+func word(ready bool) string {
+	if ready {
+		return "ready"
+	}
+	return "not ready"
+}
+
+// details are the lines that a person wants beside the table.
+func (f checked) details() []string {
+	var out []string
+	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+	st := f.Status
+	if st.Reason != "" {
+		add("%s", st.Reason)
+	}
+	if st.Evidence != "" {
+		add("signed in: %s (%s)", st.Authenticated, st.Evidence)
+	}
+	if !st.Ready && len(st.Searched) > 0 {
+		add("looked in %s", strings.Join(st.Searched, ", "))
+	}
+	if f.Install != "" {
+		add("to install it: %s", f.Install)
+	}
+	if f.Probe != nil {
+		out = append(out, f.Probe.lines()...)
+	}
+	return out
+}
+
+// errNoLoopback says that a provider cannot be tried without an account.
+var errNoLoopback = errors.New("this provider cannot be pointed at the built-in model")

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type configCmd struct {
+	Client string `arg:"" enum:"claude,codex,vscode,cursor" help:"claude, codex, vscode or cursor."`
+}
+
+// Run prints the entry that puts this program into a client, with the time-out
+// and approval settings that long waits and unattended work need.
+func (k configCmd) Run(c *Common, std stdio) error {
+	cmd := self()
+	var argv []string
+	if c.DB != defaultDB() {
+		argv = append(argv, "--db", c.DB)
+	}
+	switch k.Client {
+	case "codex":
+		return codexEntry(std.out, cmd, argv)
+	case "claude":
+		fmt.Fprintf(std.out, "# Run this once:\nclaude mcp add harness -- %s\n\n# or put this into .mcp.json of a project:\n", strings.Join(append([]string{cmd}, argv...), " "))
+		return jsonEntry(std.out, "mcpServers", map[string]any{"type": "stdio", "command": cmd, "args": list(argv)})
+	case "vscode":
+		fmt.Fprintln(std.out, "// .vscode/mcp.json")
+		return jsonEntry(std.out, "servers", map[string]any{"type": "stdio", "command": cmd, "args": list(argv)})
+	}
+	fmt.Fprintln(std.out, "// ~/.cursor/mcp.json")
+	return jsonEntry(std.out, "mcpServers", map[string]any{"command": cmd, "args": list(argv)})
+}
+
+func codexEntry(w io.Writer, cmd string, argv []string) error {
+	_, err := fmt.Fprintf(w, `# ~/.codex/config.toml
+[mcp_servers.harness]
+command = %s
+args = %s
+# A call may wait for an agent: longer than our own 45 s.
+tool_timeout_sec = 120
+# Without a person to ask, Codex fails tools that it may not approve by itself.
+default_tools_approval_mode = "approve"
+`, quoted(cmd), quoted(list(argv)))
+	return err
+}
+
+// quoted gives a string or list as TOML and JSON both write it.
+func quoted(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+func jsonEntry(w io.Writer, key string, entry map[string]any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(map[string]any{key: map[string]any{"harness": entry}})
+}
+
+func list(argv []string) []string {
+	if argv == nil {
+		return []string{}
+	}
+	return argv
+}
+
+// self is how a client starts this program: by its name when the PATH leads
+// here, by its path otherwise.
+func self() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return "harness-mcp"
+	}
+	if found, err := exec.LookPath("harness-mcp"); err == nil {
+		a, aerr := filepath.EvalSymlinks(found)
+		b, berr := filepath.EvalSymlinks(exe)
+		if aerr == nil && berr == nil && a == b {
+			return "harness-mcp"
+		}
+	}
+	return exe
+}
+
+// configPath is where a configuration file is looked for when none is named.
+func configPath() string {
+	if p := os.Getenv("HARNESS_MCP_CONFIG"); p != "" {
+		return p
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "harness-mcp", "config.json")
+}
+
+// configFile finds the configuration file: the one that --config names, else
+// the one in the user's configuration directory.
+func configFile(argv []string) (path string, named bool) {
+	for i, a := range argv {
+		if v, ok := strings.CutPrefix(a, "--config="); ok {
+			return v, true
+		}
+		if a == "--config" && i+1 < len(argv) {
+			return argv[i+1], true
+		}
+		if a == "--" {
+			break
+		}
+	}
+	return configPath(), os.Getenv("HARNESS_MCP_CONFIG") != ""
+}
+
+// fromFile reads flags from a JSON file: {"max-sessions": 8}. A flag on the
+// command line wins over an environment variable, that over the file, and the
+// file over the default. A key that is no flag is refused.
+func fromFile(path string) (kong.Resolver, error) {
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration file: %w", err)
+	}
+	var values map[string]any
+	if err := json.Unmarshal(body, &values); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return &fileResolver{path: path, values: values}, nil
+}
+
+type fileResolver struct {
+	path   string
+	values map[string]any
+}
+
+// Validate refuses keys that are no flag.
+func (r *fileResolver) Validate(app *kong.Application) error {
+	known := map[string]bool{}
+	for _, group := range app.AllFlags(false) {
+		for _, f := range group {
+			known[f.Name] = true
+		}
+	}
+	for key := range r.values {
+		if !known[key] {
+			return fmt.Errorf("%s: there is no setting %q; settings are the names of the flags", r.path, key)
+		}
+	}
+	return nil
+}
+
+// Resolve gives the file's value of a flag that nothing stronger sets.
+func (r *fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	for _, env := range flag.Envs {
+		if _, set := os.LookupEnv(env); set {
+			return nil, nil
+		}
+	}
+	return r.values[flag.Name], nil
+}

@@ -1,0 +1,18 @@
+package providers
+
+import "github.com/harness-mcp/harness-mcp/providers/codex"
+
+// Loopback points a provider's CLI at a model server on this machine, so that
+// it can be tried without an account or cost.
+type Loopback struct {
+	// Env is made below root for the model server at url.
+	Env func(root, url string) (map[string]string, error)
+	// Approval is what the loopback model is told so that the agent asks
+	// before it runs the command.
+	Approval func(command string) string
+}
+
+// Loopbacks are the providers that can be tried so, by name.
+var Loopbacks = map[string]Loopback{
+	"codex": {Env: codex.Loopback, Approval: func(command string) string { return "escalate " + command }},
+}
