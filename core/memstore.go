@@ -283,7 +283,7 @@ func (m *MemStore) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 	if agg == nil {
 		return nil, nil
 	}
-	limit := cmp.Or(q.Limit, DefaultPage)
+	limit := pageRows(q.Limit)
 	var out []Event
 	size := 0
 	for i := range agg.events {
@@ -307,6 +307,14 @@ func (m *MemStore) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 		slices.Reverse(out)
 	}
 	return out, nil
+}
+
+// pageRows is how many rows a page with this limit holds at most.
+func pageRows(limit int) int {
+	if limit <= 0 {
+		return DefaultPage
+	}
+	return limit
 }
 
 func (q EventQuery) matches(ev Event) bool {
@@ -415,7 +423,7 @@ func memList[T any](ctx context.Context, m *MemStore, kind ResourceKind, q ListQ
 	slices.SortFunc(rows, func(a, b *memRow) int {
 		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.ID, a.ID), strings.Compare(a.owner, b.owner))
 	})
-	rows = rows[:min(len(rows), cmp.Or(q.Limit, DefaultPage))]
+	rows = rows[:min(len(rows), pageRows(q.Limit))]
 	out := make([]T, len(rows))
 	for i, r := range rows {
 		if err := json.Unmarshal(r.Body, &out[i]); err != nil {

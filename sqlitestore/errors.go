@@ -20,6 +20,15 @@ func refusal(err error) bool {
 	return errors.As(err, &conflict) || errors.As(err, &coded)
 }
 
+// failureOr is the failure of a look-up if there is one, else the refusal that
+// follows from what it found.
+func failureOr(failure, refusal error) error {
+	if failure != nil {
+		return failure
+	}
+	return refusal
+}
+
 // translate makes what callers see of an error. Everything that comes from
 // SQLite, the file system or an ended context is CodeStoreFailed with its
 // cause; refusals stay as they are.
@@ -58,6 +67,16 @@ func resultCode(err error) int {
 		return e.Code() & 0xff
 	}
 	return 0
+}
+
+// brokenConnection says whether err may come from what a connection holds, such
+// as its view of the file, so that a new one is worth a try.
+func brokenConnection(err error) bool {
+	switch resultCode(err) {
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
 }
 
 // standsAlone says whether err may be the fault of one write of a group, so

@@ -72,7 +72,7 @@ func selectEvents(q core.EventQuery) (sql string, args []any) {
 		b.WriteString(" DESC")
 	}
 	b.WriteString(" LIMIT ?")
-	return b.String(), append(args, min(cmp.Or(q.Limit, core.DefaultPage), maxEvents))
+	return b.String(), append(args, pageRows(q.Limit))
 }
 
 // resourceKey is the SQL for a resource's key and the arguments it takes. With
@@ -115,6 +115,14 @@ func (s *Store) LastSeq(ctx context.Context, owner, resource string) (uint64, er
 		return err
 	})
 	return uint64(seq), err
+}
+
+// pageRows is how many rows a page with this limit holds at most.
+func pageRows(limit int) int {
+	if limit <= 0 {
+		return core.DefaultPage
+	}
+	return min(limit, maxRows)
 }
 
 // jsonList is a list of strings as one argument for json_each.

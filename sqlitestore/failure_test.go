@@ -84,6 +84,7 @@ func holdReader(t *testing.T, s *Store) (release func()) {
 }
 
 func TestALongLogIsEmptiedByTheWriter(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, limit := openWithShortLog(t)
 	release := holdReader(t, s)
 	last := uint64(0)
@@ -105,6 +106,7 @@ func TestALongLogIsEmptiedByTheWriter(t *testing.T) {
 }
 
 func TestAnEndlessReaderDoesNotFillTheDisk(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, limit := openWithShortLog(t)
 	release := holdReader(t, s)
 	last := uint64(0)

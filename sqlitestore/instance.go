@@ -90,7 +90,7 @@ func (in *instances) Alive(instance string) bool {
 	if instance == "" || instance != filepath.Base(instance) {
 		return false
 	}
-	f, err := os.OpenFile(in.path(instance), os.O_RDWR, 0)
+	f, err := os.Open(in.path(instance))
 	if errors.Is(err, os.ErrNotExist) {
 		return false
 	}

@@ -30,7 +30,7 @@ func (s *Store) Key(ctx context.Context, owner, tool, key string) (k core.KeyRec
 func (s *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
 	return s.write(ctx, "keeping an idempotency key", 1, 0, func(tx *conn) error {
 		if used, err := keyExists(tx, k); err != nil || used {
-			return cmpErr(err, &core.ConflictError{Kind: "key", ID: k.Key})
+			return failureOr(err, &core.ConflictError{Kind: "key", ID: k.Key})
 		}
 		return insertKey(tx, k)
 	})

@@ -14,8 +14,8 @@ const (
 	readerConns = 4
 	// maxStatements is how many prepared statements a connection keeps.
 	maxStatements = 128
-	// maxEvents is the largest page of events, whatever a query asks for.
-	maxEvents = 10_000
+	// maxRows is the largest page, whatever a query asks for.
+	maxRows = 10_000
 
 	// pageSize is the size of a database page: 8 KiB saves a third of the
 	// work of appending compared with the default of 4 KiB.

@@ -1,9 +1,9 @@
 package sqlitestore
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -80,7 +80,8 @@ func (s *Store) Processes(ctx context.Context, q core.ListQuery) ([]core.Process
 	return list(ctx, s, core.KindProcess, q, func(r *core.ProcessRecord, in string) { r.Instance = in })
 }
 
-// list reads a page of snapshots of one kind, newest first.
+// list reads a page of snapshots of one kind, newest first. A page holds at
+// most 10,000 rows.
 func list[T any](ctx context.Context, s *Store, kind core.ResourceKind, q core.ListQuery, own func(*T, string)) ([]T, error) {
 	sql, args, err := selectList(kind, q)
 	if err != nil {
@@ -137,5 +138,8 @@ func selectList(kind core.ResourceKind, q core.ListQuery) (sql string, args []an
 		where(true, "(s.created, s.id) < (?, ?)", p.At, p.ID)
 	}
 	b.WriteString(" ORDER BY s.created DESC, s.id DESC, s.owner LIMIT ?")
-	return b.String(), append(args, cmp.Or(q.Limit, core.DefaultPage)), nil
+	return b.String(), append(args, pageRows(q.Limit)), nil
 }
+
+// decode reads a stored body.
+func decode(body []byte, into any) error { return json.Unmarshal(body, into) }

@@ -243,7 +243,7 @@ func checkJournals(t *testing.T, s *Store, acked map[string]uint64) {
 	t.Helper()
 	for n := range killSessions {
 		id := fmt.Sprintf("s%d", n)
-		events, err := s.Events(t.Context(), core.EventQuery{Owner: owner, Resource: id, Limit: maxEvents})
+		events, err := s.Events(t.Context(), core.EventQuery{Owner: owner, Resource: id, Limit: maxRows})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -269,5 +269,10 @@ func (s *Store) withReader(ctx context.Context, f func(c *conn) error) error {
 			return err
 		}
 	}
-	return f(c)
+	err := f(c)
+	if brokenConnection(err) {
+		_ = c.close() // its cause is reported; the next read opens another
+		c = nil
+	}
+	return err
 }

@@ -375,6 +375,7 @@ func TestACommitWhoseCallerLeavesReturnsAtOnceAndMayBeWritten(t *testing.T) {
 }
 
 func TestALockedDatabaseFailsAndRecovers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := openTest(t, t.TempDir()+"/harness.db")
 	other, err := open(s.dsn)
 	if err != nil {
@@ -400,6 +401,7 @@ func TestALockedDatabaseFailsAndRecovers(t *testing.T) {
 }
 
 func TestTheLogIsEmptiedWhenWorkEnds(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := openTest(t, t.TempDir()+"/harness.db")
 	if err := s.Commit(t.Context(), newSession("s", 1, 2, 3)); err != nil {
 		t.Fatal(err)
@@ -424,6 +426,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 }
 
 func TestEventsOfReplacedSessionsAreSwept(t *testing.T) {
+	t.Parallel() // it mostly waits
 	path := t.TempDir() + "/harness.db"
 	s := openTest(t, path)
 	if err := s.Commit(t.Context(), newSession("s")); err != nil {
