@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errNoAnswer says that a guard ended before it had executed its command.
+var errNoAnswer = errors.New("its guard ended early")
+
 // errGuardLost says that a guard ended without saying how its command did.
 var errGuardLost = errors.New("its guard was killed")
 
@@ -47,6 +50,9 @@ func startGuarded(ctx context.Context, c *child, run *launch) error {
 		}
 		g.control.Close() // a guard that runs already ends its tree
 		g.discard()
+		if errors.Is(err, errNoAnswer) {
+			err = fmt.Errorf("%w (%v)", err, g.cmd.ProcessState)
+		}
 		return err
 	}
 	c.pid, c.startTime, c.tree = int(started.a), started.b, g
@@ -84,12 +90,12 @@ func newGuard(c *child, run *launch) (*guarded, error) {
 // hello sends the order and reads what became of it.
 func (g *guarded) hello(frame []byte) (report, error) {
 	if _, err := g.control.Write(frame); err != nil {
-		return report{}, fmt.Errorf("its guard takes no order: %w", err)
+		return report{}, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	r, err := readReport(g.control)
 	switch {
 	case err != nil:
-		return report{}, fmt.Errorf("its guard ended: %w", err)
+		return report{}, fmt.Errorf("%w: %w", errNoAnswer, err)
 	case r.kind == repFailed:
 		return report{}, syscall.Errno(r.a)
 	case r.kind != repStarted:

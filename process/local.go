@@ -32,7 +32,9 @@ type Options struct {
 	// be written is logged and the command runs on, since its guard ends it
 	// anyway.
 	Log core.ChildLog
-	// Instance is the id of this server's instance, for markers and rows.
+	// Instance is the id of this server's instance, for markers and rows. No
+	// two running servers may have the same, since what carries its marker may
+	// be ended with it. "" makes one up.
 	Instance string
 	// PathDirs are searched after PATH for a Spec.Path without separator.
 	PathDirs []string
@@ -66,6 +68,9 @@ func NewLocal(opt Options) *Local {
 	}
 	if opt.LeftoverWait <= 0 {
 		opt.LeftoverWait = LeftoverWait
+	}
+	if opt.Instance == "" {
+		opt.Instance = core.NewID("ins_")
 	}
 	log := opt.Logger
 	if log == nil {

@@ -104,7 +104,7 @@ func TestEnvironmentIsExactlyTheGivenOneAndTheMarker(t *testing.T) {
 		c := start(t, o, spec)
 		out, _ := io.ReadAll(c.Stdout())
 		got := strings.Split(string(out), "\n")
-		want := []string{spec.Env[0], spec.Env[1], "A=1", "BYTES=\xff\xfe", MarkerVar + "=inst:ses_test"}
+		want := []string{spec.Env[0], spec.Env[1], "A=1", "BYTES=\xff\xfe", MarkerVar + "=" + testInstance + ":ses_test"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -116,7 +116,7 @@ func TestMarkerIsAppendedToAnInheritedOne(t *testing.T) {
 		t.Setenv(MarkerVar, "outer:ses_a")
 		c := start(t, o, helper("env"))
 		out, _ := io.ReadAll(c.Stdout())
-		if want := MarkerVar + "=outer:ses_a/inst:ses_test"; !slices.Contains(strings.Split(string(out), "\n"), want) {
+		if want := MarkerVar + "=outer:ses_a/" + testInstance + ":ses_test"; !slices.Contains(strings.Split(string(out), "\n"), want) {
 			t.Errorf("no %s in %s", want, out)
 		}
 	})
@@ -337,7 +337,7 @@ func TestChildHasARowFromStartToReaping(t *testing.T) {
 		log := &childLog{}
 		o.Log = log
 		c := start(t, o, helper("hang"))
-		rows, _ := log.Children(t.Context(), "inst")
+		rows, _ := log.Children(t.Context(), testInstance)
 		if len(rows) != 1 || rows[0].PID != c.PID() || rows[0].Resource != "ses_test" || rows[0].Path != c.path {
 			t.Fatalf("%+v", rows)
 		}
@@ -469,4 +469,34 @@ func TestStoreThatStallsDoesNotDelayAKill(t *testing.T) {
 			t.Errorf("Kill returned before the row was gone: %+v", rows)
 		}
 	})
+}
+
+func TestExecutableIsFoundInThePathDirectories(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "only-here")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"$0\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	modes(t, func(t *testing.T, o Options) {
+		o.PathDirs = []string{dir}
+		c := start(t, o, Spec{Path: "only-here"})
+		out, _ := io.ReadAll(c.Stdout())
+		if string(out) != path+"\n" {
+			t.Errorf("%q", out)
+		}
+	})
+}
+
+func TestGuardIsRefusedOrLeftOutAsAsked(t *testing.T) {
+	c := start(t, Options{Guard: GuardOff}, helper("hang"))
+	if c.PID() != int(c.root.Load()) {
+		t.Error("there is something between us and the command")
+	}
+	if !guardReady() {
+		t.Skip("this system has no guards")
+	}
+	c = start(t, Options{}, helper("hang"))
+	if c.PID() == int(c.root.Load()) {
+		t.Error("there is no guard, and there could be one")
+	}
 }

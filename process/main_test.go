@@ -25,6 +25,10 @@ import (
 // helperVar makes the test binary play one of the programs in helpers.
 const helperVar = "PROCESS_TEST_HELPER"
 
+// testInstance is unique, as an instance has to be: other test runs may go on
+// beside this one.
+var testInstance = core.NewID("ins_")
+
 func TestMain(m *testing.M) {
 	Init()
 	if name := os.Getenv(helperVar); name != "" {
@@ -136,7 +140,7 @@ func middle([]string) {
 
 // server is a program with a Local, which runs a family and waits to be killed.
 func server(args []string) {
-	l := NewLocal(Options{Instance: "srv", Guard: GuardRequired})
+	l := NewLocal(Options{Guard: GuardRequired})
 	env := append(os.Environ(), helperVar+"=family")
 	c, err := l.Start(context.Background(), Spec{Path: os.Args[0], Args: args, Env: env, Resource: "ses_1"})
 	must(err)
@@ -195,7 +199,7 @@ func modes(t *testing.T, f func(t *testing.T, o Options)) {
 			if mode.guard == GuardRequired && !guardReady() {
 				t.Skip("this system has no guards")
 			}
-			f(t, Options{Guard: mode.guard, Instance: "inst"})
+			f(t, Options{Guard: mode.guard, Instance: testInstance})
 		})
 	}
 }

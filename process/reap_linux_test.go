@@ -39,6 +39,9 @@ func rowOf(instance string, pid int) core.Child {
 	return core.Child{Instance: instance, PID: pid, StartTime: startTimeOf(pid), BootID: bootID()}
 }
 
+// deadOne is a dead instance that no other test run knows.
+var deadOne = core.NewID("ins_")
+
 // reapResult is what a reaper says on its stdout.
 type reapResult struct {
 	Report Report
@@ -143,8 +146,8 @@ func TestRowMeansOneProcessAndNoOtherWithItsPID(t *testing.T) {
 
 func TestReapNeverEndsItsOwnFamily(t *testing.T) {
 	// Our own child carries the marker of a dead instance, and has a row too.
-	pid := orphan(t, "dead:ses_1")
-	log := &childLog{rows: []core.Child{rowOf("dead", pid)}}
+	pid := orphan(t, deadOne+":ses_1")
+	log := &childLog{rows: []core.Child{rowOf(deadOne, pid)}}
 	report, err := Reap(t.Context(), log, instances{self: "self"}, nil)
 	if err != nil || len(report.Ended) != 0 || !running(pid) {
 		t.Errorf("%+v, %v", report, err)
@@ -154,25 +157,25 @@ func TestReapNeverEndsItsOwnFamily(t *testing.T) {
 // TestReapEndsWhatADeadServerLeft lets a process of its own, the reaper, meet
 // processes that are none of its family.
 func TestReapEndsWhatADeadServerLeft(t *testing.T) {
-	marked := orphan(t, "dead:ses_1")
-	nested := orphan(t, "outer:ses_0/dead:ses_1/other:ses_2")
+	marked := orphan(t, deadOne+":ses_1")
+	nested := orphan(t, "outer:ses_0/"+deadOne+":ses_1/other:ses_2")
 	byRow := orphan(t, "")
 	stale := orphan(t, "")         // its row has another start time
 	living := orphan(t, "live:s")  // of a server that runs
 	foreign := orphan(t, "what:s") // of another database
 	twin := orphan(t, "")          // looks like byRow, and has no row
-	staleRow := rowOf("dead", stale)
+	staleRow := rowOf(deadOne, stale)
 	staleRow.StartTime--
 	rows := []core.Child{
-		{Instance: "dead", PID: 1 << 30, StartTime: 1, BootID: "earlier"},
-		rowOf("dead", byRow), staleRow, rowOf("live", living),
+		{Instance: deadOne, PID: 1 << 30, StartTime: 1, BootID: "earlier"},
+		rowOf(deadOne, byRow), staleRow, rowOf("live", living),
 	}
 	got := reapElsewhere(t, rows)
 
 	want := reapResult{
-		Report: Report{Instances: []string{"dead"}, Rows: 3, Ended: []Found{
-			{PID: marked, Marker: "dead:ses_1"},
-			{PID: nested, Marker: "outer:ses_0/dead:ses_1/other:ses_2"},
+		Report: Report{Instances: []string{deadOne}, Rows: 3, Ended: []Found{
+			{PID: marked, Marker: deadOne + ":ses_1"},
+			{PID: nested, Marker: "outer:ses_0/" + deadOne + ":ses_1/other:ses_2"},
 			{PID: byRow, ByRow: true},
 		}},
 		Rows: []core.Child{rowOf("live", living)},
@@ -192,9 +195,9 @@ func TestReapEndsWhatADeadServerLeft(t *testing.T) {
 }
 
 func TestReapEndsDescendantsOfAnOrphan(t *testing.T) {
-	c := start(t, Options{Guard: GuardOff, Instance: "dead"}, helper("family", "bare"))
+	c := start(t, Options{Guard: GuardOff, Instance: deadOne}, helper("family", "bare"))
 	tree := append(pids(t, lines(t, c.Stdout())), c.PID())
-	reapElsewhere(t, []core.Child{{Instance: "dead", PID: 1 << 30}})
+	reapElsewhere(t, []core.Child{{Instance: deadOne, PID: 1 << 30}})
 	if !noneRunning(tree) {
 		t.Errorf("one of %v is left", tree)
 	}

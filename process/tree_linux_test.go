@@ -36,7 +36,7 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := start(t, Options{Guard: test.guard, Instance: "inst"}, helper("family", test.kinds...))
+			c := start(t, Options{Guard: test.guard, Instance: testInstance}, helper("family", test.kinds...))
 			tree := pids(t, lines(t, c.Stdout()))
 			if slices.ContainsFunc(tree, func(pid int) bool { return !running(pid) }) || len(tree) != len(test.kinds) {
 				t.Fatalf("the family %v is not complete", tree)
@@ -52,7 +52,7 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 }
 
 func TestGrandchildrenDoNotSurviveTheSIGKILLOfTheirParent(t *testing.T) {
-	c := start(t, Options{Guard: GuardRequired, Instance: "inst", StopWait: 20 * time.Millisecond, LeftoverWait: 20 * time.Millisecond},
+	c := start(t, Options{Guard: GuardRequired, Instance: testInstance, StopWait: 20 * time.Millisecond, LeftoverWait: 20 * time.Millisecond},
 		helper("family", everyKind...))
 	tree := pids(t, lines(t, c.Stdout()))
 	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
@@ -132,7 +132,7 @@ func TestDeathOfTheServerEndsEverythingWithoutANextBoot(t *testing.T) {
 }
 
 func TestDeathOfTheGuardEndsItsTree(t *testing.T) {
-	c := start(t, Options{Guard: GuardRequired, Instance: "inst"}, helper("family", "plain", "setsid", "daemon"))
+	c := start(t, Options{Guard: GuardRequired, Instance: testInstance}, helper("family", "plain", "setsid", "daemon"))
 	tree := append(pids(t, lines(t, c.Stdout())), c.PID())
 	if err := syscall.Kill(int(c.root.Load()), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestDeathOfTheGuardEndsItsTree(t *testing.T) {
 }
 
 func TestStoppedGuardIsKilledInTheEnd(t *testing.T) {
-	c := start(t, Options{Guard: GuardRequired, Instance: "inst"}, helper("family", "setsid"))
+	c := start(t, Options{Guard: GuardRequired, Instance: testInstance}, helper("family", "setsid"))
 	tree := append(pids(t, lines(t, c.Stdout())), c.PID())
 	if err := syscall.Kill(int(c.root.Load()), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestForkingTreeIsOvertaken(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n\"$0\" &\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, Options{Guard: GuardRequired, Instance: "inst"}, Spec{Path: script, Env: []string{"PATH=/bin:/usr/bin"}, Resource: "comet"})
+	c := start(t, Options{Guard: GuardRequired, Instance: testInstance}, Spec{Path: script, Env: []string{"PATH=/bin:/usr/bin"}, Resource: "comet"})
 	<-c.Done()
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestForkingTreeIsOvertaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range all {
-		if environMarker(p.pid) == "inst:comet" && !p.dead() {
+		if environMarker(p.pid) == testInstance+":comet" && !p.dead() {
 			t.Errorf("process %d is left", p.pid)
 		}
 	}
@@ -266,7 +266,7 @@ func TestKillEndsReadersThoughAnOutsiderHoldsThePipe(t *testing.T) {
 }
 
 func TestManyStartsLeakNothing(t *testing.T) {
-	l := NewLocal(Options{Guard: GuardRequired, Instance: "inst", Log: &childLog{}})
+	l := NewLocal(Options{Guard: GuardRequired, Instance: testInstance, Log: &childLog{}})
 	run := func() {
 		c, err := l.Start(t.Context(), Spec{Path: "/bin/true"})
 		if err != nil {
