@@ -118,6 +118,40 @@ func TestDeltasAreMadeToJoin(t *testing.T) {
 	})
 }
 
+func TestDeltasThatLackTheirMiddleAreNotTheMessage(t *testing.T) {
+	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+		f.begin(r, "trn_1")
+		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"agentMessage","id":"m1","text":""}}}`)
+		f.say(`{"method":"item/agentMessage/delta","params":{TURN,"itemId":"m1","delta":"one three"}}`)
+		f.say(`{"method":"item/completed","params":{TURN,"item":{"type":"agentMessage","id":"m1","text":"one two three"}}}`)
+		f.end("completed")
+		r.turnEnded("trn_1")
+		m := contents[core.Message](r)
+		if len(m) != 2 || !m[0].Partial || m[0].Text != "one three" || m[1].Partial || m[1].Text != "one two three" || m[0].Item == m[1].Item {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+func TestModelThatRepeatsItsIdsHasItemsOfTheirOwn(t *testing.T) {
+	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+		for _, turn := range []string{"t1", "t2"} {
+			op := r.start("trn_"+turn, "go")
+			f.reply(f.expect("turn/start"), `{"turn":{"id":"`+turn+`"}}`)
+			r.opDone(op)
+			f.say(`{"method":"item/started","params":{THREAD,"turnId":"%s","item":{"type":"agentMessage","id":"msg_1","text":""}}}`, turn)
+			f.say(`{"method":"item/agentMessage/delta","params":{THREAD,"turnId":"%s","itemId":"msg_1","delta":"hi"}}`, turn)
+			f.say(`{"method":"item/completed","params":{THREAD,"turnId":"%s","item":{"type":"agentMessage","id":"msg_1","text":"hi"}}}`, turn)
+			f.say(`{"method":"turn/completed","params":{THREAD,"turn":{"id":"%s","status":"completed"}}}`, turn)
+			r.turnEnded("trn_" + turn)
+		}
+		r.checkStream()
+		if m := contents[core.Message](r); len(m) != 2 || m[0].Item != "msg_1" || m[1].Item != "msg_1@t2" {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
 func TestCutMessageIsClosedBeforeTheNextOne(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
 		f.begin(r, "trn_1")

@@ -17,8 +17,8 @@ const (
 	// arrives late.
 	maxPast = 16
 
-	// maxClosed is how many items of a turn are remembered as cut, should Codex
-	// complete one all the same.
+	// maxClosed is how many ended items of a turn are remembered, should Codex
+	// speak of one again.
 	maxClosed = 1024
 
 	// drainTimeout is how long the end of an interrupted turn waits for its

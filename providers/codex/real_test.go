@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,30 +53,9 @@ type bench struct {
 	model  *modelserver.Server
 	root   string
 	work   string
-	config string
+	env    map[string]string
 	runner process.Runner
 }
-
-const configTOML = `
-model = "loopback-model"
-model_provider = "loopback"
-check_for_update_on_startup = false
-[model_providers.loopback]
-name = "loopback"
-base_url = "%s/v1"
-wire_api = "responses"
-env_key = "DUMMY"
-request_max_retries = 0
-stream_max_retries = %d
-stream_idle_timeout_ms = 300000
-supports_websockets = false
-[analytics]
-enabled = false
-[features]
-plugins = false
-apps = false
-unbounded_connection_retries = false
-`
 
 func newBench(t *testing.T, retries int) *bench {
 	t.Helper()
@@ -92,15 +71,13 @@ func newBench(t *testing.T, retries int) *bench {
 		}
 	})
 	b.work = filepath.Join(b.root, "work")
-	for _, dir := range []string{"work", "tmp", "home", "codex"} {
-		if err := os.Mkdir(filepath.Join(b.root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.config = filepath.Join(b.root, "codex", "config.toml")
-	if err := os.WriteFile(b.config, fmt.Appendf(nil, configTOML, model.URL(), retries), 0o600); err != nil {
+	if err := os.Mkdir(b.work, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if b.env, err = loopback(b.root, model.URL(), retries); err != nil {
+		t.Fatal(err)
+	}
+	b.env["PATH"], b.env["LANG"] = os.Getenv("PATH"), "C.UTF-8"
 	return b
 }
 
@@ -109,15 +86,9 @@ func (b *bench) provider() core.Provider {
 }
 
 // session is a configuration with an environment that knows nothing of the
-// machine's. TMPDIR is set since Codex wants its home outside of it.
+// machine's.
 func (b *bench) session() core.SessionConfig {
-	return core.SessionConfig{
-		SessionID: "ses_test", CWD: b.work, EnvMode: core.EnvReplace,
-		Env: map[string]string{
-			"PATH": os.Getenv("PATH"), "HOME": filepath.Join(b.root, "home"), "CODEX_HOME": filepath.Join(b.root, "codex"),
-			"TMPDIR": filepath.Join(b.root, "tmp"), "DUMMY": "dummy-key", "LANG": "C.UTF-8",
-		},
-	}
+	return core.SessionConfig{SessionID: "ses_test", CWD: b.work, EnvMode: core.EnvReplace, Env: maps.Clone(b.env)}
 }
 
 func (b *bench) open(cfg core.SessionConfig) *recorder {
@@ -386,6 +357,23 @@ func TestRealInterrupts(t *testing.T) {
 	r.checkStream()
 }
 
+func TestRealCloseLeavesNoProcess(t *testing.T) {
+	b := newBench(t, 0)
+	cfg := b.session()
+	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxUnrestricted
+	r := b.open(cfg)
+	mark := fmt.Sprintf("732.%d", os.Getpid())
+	r.start("trn_1", "run setsid sleep "+mark+" & sleep "+mark)
+	eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 1 })
+	r.close()
+	if pids := running("sleep " + mark); len(pids) > 0 {
+		t.Errorf("left running: %v", pids)
+	}
+	if !isEOF(r.ended()) {
+		t.Errorf("closed with %v", r.err)
+	}
+}
+
 func TestRealSteer(t *testing.T) {
 	b := newBench(t, 0)
 	r := b.open(b.session())
@@ -449,10 +437,14 @@ func TestRealKilledCodexIsALostLink(t *testing.T) {
 	r := b.open(b.session())
 	r.start("trn_1", "slow 50", "stream 10000")
 	content[core.MessageDelta](r)
-	if err := syscall.Kill(r.conn.Ready().PID, syscall.SIGKILL); err != nil {
+	codex, err := os.FindProcess(r.conn.Ready().PID)
+	if err == nil {
+		err = codex.Kill()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	err := r.ended()
+	err = r.ended()
 	var lost *core.Error
 	if isEOF(err) || !errors.As(err, &lost) || !strings.Contains(lost.Message, "SIGKILL") {
 		t.Errorf("ended with %v", err)

@@ -24,6 +24,11 @@ type request struct {
 
 // raise turns a request of Codex's into one of ours.
 func (t *translator) raise(m jsonrpc.Message) {
+	key := string(m.ID)
+	if t.requests[key] != nil {
+		t.event(m.Method, m.Raw) // an id that is in use: nobody could tell the answers apart
+		return
+	}
 	u := t.active // also for a sub-agent's request: the same people decide
 	if ref, own := t.scope(m.Params); own && ref != "" {
 		if mine := t.turnFor(ref); mine != nil {
@@ -43,7 +48,6 @@ func (t *translator) raise(m jsonrpc.Message) {
 	if strings.TrimSpace(spec.Prompt) == "" {
 		spec.Prompt = "Codex asks: " + m.Method
 	}
-	key := string(m.ID)
 	t.requests[key] = r
 	t.notice(core.RequestRaised{Turn: name, Ref: key, Spec: spec, Raw: m.Raw})
 }
@@ -56,7 +60,7 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 		var p wire.CommandApprovalParams
 		if err = json.Unmarshal(m.Params, &p); err == nil {
 			if u != nil {
-				if r.item = u.items.find(p.ItemID); r.item != nil {
+				if r.item = u.items.find(t.itemName(u, p.ItemID)); r.item != nil {
 					r.item.asked = true
 				}
 			}
@@ -65,7 +69,7 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 	case wire.FileChangeApproval:
 		var p wire.FileChangeApprovalParams
 		if err = json.Unmarshal(m.Params, &p); err == nil {
-			changes := changesOf(u, p.ItemID)
+			changes := t.changesOf(u, p.ItemID)
 			if t.acceptsEdit(p, changes) {
 				t.reply(m.ID, wire.DecisionResponse{Decision: wire.Accept})
 				t.event("edit accepted by auto_edit", m.Raw)
@@ -114,11 +118,11 @@ func (t *translator) acceptsEdit(p wire.FileChangeApprovalParams, changes []wire
 
 // changesOf finds the patch that an approval is about: only the start of its
 // item has it.
-func changesOf(u *turn, item string) []wire.FileUpdateChange {
+func (t *translator) changesOf(u *turn, item string) []wire.FileUpdateChange {
 	if u == nil {
 		return nil
 	}
-	if it := u.items.find(item); it != nil {
+	if it := u.items.find(t.itemName(u, item)); it != nil {
 		return it.Changes
 	}
 	return nil

@@ -65,14 +65,21 @@ func (t *translator) itemNotification(ref string, m jsonrpc.Message) {
 	if !t.read(m, &n) {
 		return
 	}
-	switch u := t.turnFor(ref); {
+	u := t.turnFor(ref)
+	switch {
 	case u == nil:
 		t.late(ref, m)
-	case m.Method == wire.ItemStarted:
-		t.itemStarted(u, n.Item, m)
-	default:
-		t.itemCompleted(u, n.Item, m)
+		return
+	case n.Item.ID == "":
+		t.broken(m)
+		return
 	}
+	n.Item.ID = t.itemName(u, n.Item.ID)
+	if m.Method == wire.ItemStarted {
+		t.itemStarted(u, n.Item, m)
+		return
+	}
+	t.itemCompleted(u, n.Item, m)
 }
 
 func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
@@ -80,6 +87,9 @@ func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
 	switch {
 	case item.Type == wire.ItemUserMessage:
 		return // its end says the same
+	case u.closed[item.ID] || u.items.find(item.ID) != nil:
+		t.event(m.Method+": "+item.Type, m.Raw) // one item begins once
+		return
 	case it.spoken():
 		t.cut(u) // the model says one thing at a time
 	case toolKind(item) == "":
@@ -88,7 +98,6 @@ func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
 	default:
 		t.content(u.ref, toolStarted(item), m.Raw)
 	}
-	u.items.remove(item.ID)
 	u.items.list = append(u.items.list, it)
 }
 
@@ -96,15 +105,16 @@ func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
 func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 	it := u.items.find(item.ID)
 	switch kind := toolKind(item); {
-	case slices.Contains(u.closed, item.ID):
-		t.event(m.Method+": "+item.Type, m.Raw) // its end was reported when it was cut
+	case u.closed[item.ID] || it != nil && it.Type != item.Type:
+		t.event(m.Method+": "+item.Type, m.Raw) // its end was reported, or is to come
+		return
 	case item.Type == wire.ItemAgentMessage:
-		t.remainder(u, it, item, item.Text, m.Raw)
+		item.ID = t.joined(u, it, item, item.Text, m.Raw)
 		t.content(u.ref, core.Message{Item: item.ID, Text: item.Text}, m.Raw)
 		u.message, u.spoke = item.Text, true
 	case item.Type == wire.ItemReasoning:
 		if text := reasoningText(item); text != "" || it != nil && it.deltas {
-			t.remainder(u, it, item, text, m.Raw)
+			item.ID = t.joined(u, it, item, text, m.Raw)
 			t.content(u.ref, core.Reasoning{Item: item.ID, Text: text}, m.Raw)
 		}
 	case kind == "":
@@ -122,21 +132,29 @@ func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 		}
 		t.content(u.ref, done, m.Raw)
 	}
-	u.items.remove(item.ID)
+	u.close(item.ID)
 	delete(u.killing, item.ID)
 	t.drained(u)
 }
 
-// remainder reports what the deltas lack at their end, so that they join to the
-// whole text. Where they differ otherwise only the whole text is true.
-func (t *translator) remainder(u *turn, it *openItem, item wire.Item, whole string, raw json.RawMessage) {
+// joined sees to it that the deltas of an item join to its whole text, and
+// gives the name under which to report that. What the deltas lack at their end
+// is reported first. Where they differ otherwise, what was streamed is closed
+// as partial, and the whole text is an item of its own.
+func (t *translator) joined(u *turn, it *openItem, item wire.Item, whole string, raw json.RawMessage) string {
 	if it == nil {
 		it = &openItem{Item: item}
 	}
 	rest, ok := strings.CutPrefix(whole, it.text.String())
-	if ok && rest != "" && !it.lost {
+	switch {
+	case it.lost:
+	case !ok:
+		t.closeItem(u, it)
+		return item.ID + "@whole"
+	case rest != "":
 		t.content(u.ref, it.delta(rest), raw)
 	}
+	return item.ID
 }
 
 // delta gives a piece of the item in the vocabulary.
@@ -162,7 +180,7 @@ func (t *translator) deltaNotification(ref string, m jsonrpc.Message) {
 		t.late(ref, m)
 		return
 	}
-	it := u.items.find(n.ItemID)
+	it := u.items.find(t.itemName(u, n.ItemID))
 	if it == nil {
 		t.event(m.Method, m.Raw)
 		return
@@ -203,6 +221,34 @@ func reasoningText(item wire.Item) string {
 	return strings.Join(content, "")
 }
 
+// close notes that the end of an item is reported.
+func (u *turn) close(item string) {
+	u.items.remove(item)
+	if u.closed == nil {
+		u.closed = map[string]bool{}
+	}
+	if len(u.closed) < maxClosed {
+		u.closed[item] = true
+	}
+}
+
+// itemName is the name under which an item is reported: Codex's own id, which
+// is the model's. A model that uses an id again in another turn gets the turn's
+// added to it, for items of one conversation have names of their own.
+func (t *translator) itemName(u *turn, id string) string {
+	for _, other := range t.turns {
+		if other != u && (other.closed[id] || other.items.find(id) != nil) {
+			return id + "@" + u.ref
+		}
+	}
+	for _, other := range t.past {
+		if other.closed[id] {
+			return id + "@" + u.ref
+		}
+	}
+	return id
+}
+
 // cut closes what the model was saying: it will not complete.
 func (t *translator) cut(u *turn) {
 	for _, it := range slices.Clone(u.items.list) {
@@ -220,10 +266,7 @@ func (t *translator) closeItems(u *turn) {
 }
 
 func (t *translator) closeItem(u *turn, it *openItem) {
-	u.items.remove(it.ID)
-	if len(u.closed) < maxClosed {
-		u.closed = append(u.closed, it.ID)
-	}
+	u.close(it.ID)
 	switch {
 	case it.spoken() && !it.deltas: // nothing was said of it
 	case it.Type == wire.ItemAgentMessage:

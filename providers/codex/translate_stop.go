@@ -101,9 +101,10 @@ func (t *translator) listResponse(tag listTag, m jsonrpc.Message) {
 		u.killing = map[string]bool{}
 	}
 	for _, term := range list.Data {
-		if item := u.items.find(term.ItemID); item != nil && item.Type == wire.ItemCommand && !u.killing[term.ItemID] {
-			u.killing[term.ItemID] = true
-			t.call(wire.TerminalTerminate, wire.TerminateParams{ThreadID: t.thread, ProcessID: term.ProcessID}, terminateTag{u.ref, term.ItemID})
+		item := u.items.find(t.itemName(u, term.ItemID))
+		if item != nil && item.Type == wire.ItemCommand && !u.killing[item.ID] {
+			u.killing[item.ID] = true
+			t.call(wire.TerminalTerminate, wire.TerminateParams{ThreadID: t.thread, ProcessID: term.ProcessID}, terminateTag{u.ref, item.ID})
 		}
 	}
 	if t.unlisted(u) {

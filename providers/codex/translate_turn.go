@@ -18,7 +18,7 @@ type turn struct {
 	message string   // the last whole message
 	spoke   bool     // there is one
 	items   items
-	closed  []string         // items whose end was reported when they were cut
+	closed  map[string]bool  // items whose end was reported
 	before  *wire.TokenUsage // the thread's tokens when it began
 	usage   *core.Usage
 
@@ -245,7 +245,7 @@ func (t *translator) finish(u *turn, verdict core.Verdict, result core.Result, r
 		t.notice(core.TurnEnded{Turn: name, Verdict: verdict, Result: result, Raw: raw})
 	}
 	delete(t.turns, u.ref)
-	t.past = append(t.past, &turn{ref: u.ref, names: u.names})
+	t.past = append(t.past, &turn{ref: u.ref, names: u.names, closed: u.closed})
 	if len(t.past) > maxPast {
 		t.past = slices.Delete(t.past, 0, 1)
 	}
