@@ -68,21 +68,26 @@ type harness interface {
 
 var _ harness = (*core.Harness)(nil)
 
-// NewServer makes an MCP server that offers the tools over h. Hand it to a
+// NewServer makes an MCP server that offers the tools and resources over h. Hand it to a
 // transport. It holds no state of its own and may serve many clients at once.
 func NewServer(h *core.Harness, opts Options) *server.MCPServer { return newServer(h, opts) }
 
 func newServer(h harness, opts Options) *server.MCPServer {
 	s := newSurface(h, opts)
+	hooks := new(server.Hooks)
+	hooks.AddAfterListResources(s.listLive)
 	srv := server.NewMCPServer("harness-mcp", s.opts.Version,
+		server.WithHooks(hooks),
 		server.WithTitle("Coding agents"),
 		server.WithInstructions(instructions(s.opts)),
 		server.WithToolCapabilities(false),
+		server.WithResourceCapabilities(false, false),
 		server.WithCacheHints(toolListTTL, mcp.CacheScopePrivate),
 	)
 	for _, e := range s.entries() {
 		srv.AddTool(e.tool, e.handler)
 	}
+	s.addResources(srv)
 	return srv
 }
 
