@@ -24,7 +24,7 @@ type simHost struct {
 	conns       map[uint64]*simAgent
 	opening     uint64 // the epoch that is being opened, 0 for none
 
-	live    *simFold    // over every event, committed or only live
+	live    *simFold // over every event, committed or only live
 	pending []Effect // of the drain under way
 	seq     uint64   // the last number given
 	sent    simSent

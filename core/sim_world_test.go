@@ -37,7 +37,7 @@ const (
 	storeFails
 )
 
-// simDice gives small numbers from one seed, so that an simAction that is removed
+// simDice gives small numbers from one seed, so that an action that is removed
 // changes nothing in the others.
 type simDice uint32
 
@@ -142,7 +142,7 @@ func (w *simWorld) note(h *simHost, in Input, out []Effect) {
 	*w.trace = append(*w.trace, fmt.Sprintf("%s %-9s %s %s -> %s", h.id, h.s.Status(), strings.TrimPrefix(fmt.Sprintf("%T", in), "core."), body, describeEffects(out)))
 }
 
-// act makes one simAction happen.
+// act makes one action happen.
 func (w *simWorld) act(a simAction) {
 	d := simDice(a.arg)
 	i := int(a.session) % simSessions

@@ -171,8 +171,19 @@ func ofTurn(id string) appendOpt { return func(a *doAppend) { a.TurnID = id } }
 func ofRequest(r Request) appendOpt {
 	return func(a *doAppend) { a.TurnID, a.RequestID = r.TurnID, r.ID }
 }
-func lateFor(turn string) appendOpt  { return func(a *doAppend) { a.Late = turn } }
-func (m *machine) do(e Effect)       { m.out = append(m.out, e) }
+func lateFor(turn string) appendOpt { return func(a *doAppend) { a.Late = turn } }
+
+// effectsAtFirst is room for what most steps ask for, so that the list grows
+// only in rare ones.
+const effectsAtFirst = 8
+
+func (m *machine) do(e Effect) {
+	if m.out == nil {
+		m.out = make([]Effect, 0, effectsAtFirst)
+	}
+	m.out = append(m.out, e)
+}
+
 func (m *machine) disarm(id TimerID) { m.do(doDisarm{Timer: id}) }
 
 func (m *machine) append(t EventType, data any, opts ...appendOpt) {

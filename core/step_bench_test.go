@@ -28,8 +28,7 @@ func BenchmarkStepSend(b *testing.B) {
 	}
 }
 
-// A full turn is five steps: send, acceptance, a message, its end, and the
-// interrupt of nothing that a late caller sends.
+// A full turn is four steps: send, acceptance, a message and its end.
 func BenchmarkStepFullTurn(b *testing.B) {
 	r := newRig(b).idle()
 	s := r.s
@@ -41,11 +40,10 @@ func BenchmarkStepFullTurn(b *testing.B) {
 			inNotice{Epoch: 1, Notice: OpDone{Op: s.Turn.Op, Ref: "ref"}},
 			inNotice{Epoch: 1, Notice: Content{Turn: "trn_1", Payload: Message{Item: "i", Text: "done"}}},
 			inNotice{Epoch: 1, Notice: TurnEnded{Turn: "trn_1", Verdict: VerdictCompleted}},
-			inInterrupt{Token: 10},
 		} {
 			s, r.out = step(s, in, r.now)
 		}
-		steps += 5
+		steps += 4
 	}
 	if s.Status() != StatusIdle || s.TurnsBegun == 0 {
 		b.Fatalf("the session is %s", s.Status())

@@ -62,7 +62,7 @@ func commandRows() []tableRow {
 			"A":                         "awaiting_input: send Respond(approve); arm command",
 			"O I S R Cs C X Xh P W U E": notPending,
 		}},
-		{name: "respond with an simAction that is not offered", input: func(r *rig) Input {
+		{name: "respond with an action that is not offered", input: func(r *rig) Input {
 			return inRespond{Token: r.tok(), RequestID: "req_1", Response: Response{Action: ActionAnswer, Answer: "yes"}}
 		}, cells: map[string]string{
 			"K Ck": "=: reply request_not_pending{claimed}",

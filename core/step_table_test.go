@@ -39,11 +39,11 @@ var tableColumns = []tableColumn{
 	{"Ek", "killed", (*rig).killed},
 }
 
-// alike says which tableColumn a tableColumn does the same as, unless it has a cell of
+// alike says which column a column does the same as, unless it has a cell of
 // its own.
 var alike = map[string]string{"K": "A", "Ck": "C", "Ef": "E", "Ek": "E"}
 
-// tableRow is an input of the table; cells maps tableColumns, space-separated, to what
+// tableRow is an input of the table; cells maps columns, space-separated, to what
 // is to happen.
 type tableRow struct {
 	name  string
