@@ -74,6 +74,7 @@ func guardMain() int {
 	for fd := fdControl; fd <= fdStderr; fd++ {
 		unix.CloseOnExec(fd)
 	}
+	_ = unix.SetNonblock(fdControl, true) // waiting for the server then takes no thread
 	g := &guard{
 		control:  os.NewFile(fdControl, "control"),
 		commands: make(chan byte),
