@@ -19,10 +19,10 @@ import (
 const (
 	// MemJournalBytes is how much event data one resource keeps. Older events
 	// go, as Trim would drop them: a reader behind them meets a gap.
-	MemJournalBytes = 16 << 20
+	MemJournalBytes = 8 << 20
 	// MemTotalBytes is how much all journals together keep; beyond it the
 	// journal that was written longest ago loses its older half first.
-	MemTotalBytes = 256 << 20
+	MemTotalBytes = 128 << 20
 )
 
 // MemStore is a Store in memory, for tests and for servers that are told to
@@ -771,6 +771,7 @@ func (e EncodedBatch) digest() (sum [sha256.Size]byte) {
 	var buf []byte
 	num := func(n uint64) { buf = binary.AppendUvarint(buf, n) }
 	text := func(s string) { num(uint64(len(s))); buf = append(buf, s...) }
+	blob := func(b []byte) { num(uint64(len(b))); h.Write(buf); h.Write(b); buf = buf[:0] }
 	text(e.Owner)
 	text(e.Resource)
 	text(e.Instance)
@@ -784,14 +785,12 @@ func (e EncodedBatch) digest() (sum [sha256.Size]byte) {
 			text(s)
 		}
 		num(uint64(ev.At.UnixNano()))
-		text(string(ev.Data))
-		text(string(ev.Raw))
-		h.Write(buf)
-		buf = buf[:0]
+		blob(ev.Data)
+		blob(ev.Raw)
 	}
 	for _, r := range e.Rows {
 		text(string(r.Kind))
-		text(string(r.Body))
+		blob(r.Body)
 	}
 	for _, k := range e.Keys {
 		for _, s := range []string{k.Owner, k.Tool, k.Key, k.ArgsHash, k.Resource, k.TurnID, k.Request} {
