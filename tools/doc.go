@@ -11,6 +11,7 @@
 //	reply.go     shapes the two halves of a reply and keeps them small
 //	object_*.go  the shared objects: turn, session, request, process, event
 //	tool_*.go    the tools
+//	resources.go the same objects by address; prompts.go, completions.go
 //
 // A reply has two halves, and clients show their model only one of them: the
 // structured one, or the text. So each half stands alone. The structured half

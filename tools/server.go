@@ -68,7 +68,8 @@ type harness interface {
 
 var _ harness = (*core.Harness)(nil)
 
-// NewServer makes an MCP server that offers the tools and resources over h. Hand it to a
+// NewServer makes an MCP server that offers the tools,
+// resources and prompts over h. Hand it to a
 // transport. It holds no state of its own and may serve many clients at once.
 func NewServer(h *core.Harness, opts Options) *server.MCPServer { return newServer(h, opts) }
 
@@ -82,12 +83,17 @@ func newServer(h harness, opts Options) *server.MCPServer {
 		server.WithInstructions(instructions(s.opts)),
 		server.WithToolCapabilities(false),
 		server.WithResourceCapabilities(false, false),
+		server.WithPromptCapabilities(false),
+		server.WithCompletions(),
+		server.WithPromptCompletionProvider(completer{s}),
+		server.WithResourceCompletionProvider(completer{s}),
 		server.WithCacheHints(toolListTTL, mcp.CacheScopePrivate),
 	)
 	for _, e := range s.entries() {
 		srv.AddTool(e.tool, e.handler)
 	}
 	s.addResources(srv)
+	addPrompts(srv)
 	return srv
 }
 
