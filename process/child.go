@@ -212,10 +212,6 @@ func (c *child) rung(d time.Duration) bool {
 	return c.rest(emptyNews)
 }
 
-// emptyNews is how long the news that a tree is gone may follow the news that
-// its command ended.
-const emptyNews = 20 * time.Millisecond
-
 // rest waits for the tree to be gone, at most d. It says whether there is more
 // to do.
 func (c *child) rest(d time.Duration) bool {

@@ -43,6 +43,12 @@ const (
 	// chaseRounds bounds one pursuit of processes that fork and end at once.
 	chaseRounds = 200
 
+	// maxShebang is as much of a script's first line as the kernel reads.
+	maxShebang = 256
+
+	// emptyNews is how long the news that a tree is gone may follow the news
+	// that its command ended.
+	emptyNews = 20 * time.Millisecond
 	// pollMin and pollMax bound the pause between two looks at a tree that is
 	// being killed.
 	pollMin = 200 * time.Microsecond

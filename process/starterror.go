@@ -11,9 +11,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// maxShebang is as much of a script's first line as the kernel reads.
-const maxShebang = 256
-
 // startEnded is the error of a start whose ctx ended.
 func startEnded(path string, cause error) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
