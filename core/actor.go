@@ -71,6 +71,9 @@ type mail struct {
 type span struct{ first, last, text uint64 }
 
 func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
+	base := *s.Base
+	base.CheckSchema = h.schemas
+	s.Base = &base
 	c := s.Base.Config
 	a := &actor{
 		host: h, prov: p, owner: c.Owner, id: c.SessionID, state: s, seq: seq,

@@ -243,6 +243,7 @@ func (a *actor) stopOnFailure(before State, batch []Input, err error) {
 	failed := Errorf(CodeStoreFailed, "the journal could not be written: %w", err).
 		WithHint("Nothing of this call took effect. Check the disk and the database file.")
 	a.state = before
+	var refused []Token // told last, when the session shows what became of it
 	for _, in := range batch {
 		switch in := in.(type) {
 		case inOpened:
@@ -254,11 +255,14 @@ func (a *actor) stopOnFailure(before State, batch []Input, err error) {
 		case inHungUp, inLinkLost:
 			a.again = append(a.again, in)
 		default:
-			if t := tokenOf(in); t != 0 {
-				a.answer(doReply{Token: t, Err: failed})
-			}
+			refused = append(refused, tokenOf(in))
 		}
 	}
+	defer func() {
+		for _, t := range refused {
+			a.answer(doReply{Token: t, Err: failed})
+		}
+	}()
 	if before.Link == LinkOpening && len(a.again) > 0 {
 		return
 	}

@@ -20,6 +20,7 @@ func (a *actor) post(m mail) {
 func (a *actor) open(e doOpen) {
 	ctx, cancel := context.WithTimeout(a.host.ctx, e.Config.Timeouts.Startup)
 	a.opens[e.Epoch] = cancel
+	red := a.host.redactor(e.Config)
 	a.wg.Go(func() {
 		defer cancel()
 		conn, err := a.prov.Open(ctx, e.Config)
@@ -27,11 +28,12 @@ func (a *actor) open(e doOpen) {
 		switch {
 		case err == nil:
 			in.Ready = conn.Ready()
+			in.Ready.Warnings = red.Strings(in.Ready.Warnings)
 		case ctx.Err() != nil && IsContext(err):
 			in.Err = Errorf(CodeStartTimeout, "the provider was not ready within %s", e.Config.Timeouts.Startup).
 				WithHint("Try again with a larger startup_timeout_ms.").Retry()
 		default:
-			in.Err = startError(err)
+			in.Err = red.Error(startError(err))
 		}
 		a.post(mail{in: in, conn: conn})
 	})

@@ -32,7 +32,8 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 			stop()
 		}
 	}()
-	for over := false; ; {
+	over := false
+	for {
 		res, others, err := h.look(ctx, c.Owner, ids, wake, watched)
 		if err != nil {
 			return AwaitResult{}, err

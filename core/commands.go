@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -68,6 +69,9 @@ func (h *Harness) checkInput(in TurnInput) (string, error) {
 		return "", Errorf(CodeTooLarge, "the prompt has %d bytes; at most %d are taken", n, MaxPrompt).
 			WithHint("Put the material into a file in cwd and name the file in the prompt.").WithDetail("bytes", n).WithDetail("limit", MaxPrompt)
 	}
+	if err := h.checkSchema(in.OutputSchema); err != nil {
+		return "", err
+	}
 	for _, b := range in.Content {
 		if b.Type != "text" && b.Type != "image" {
 			return "", Errorf(CodeInvalidArgument, "content blocks are text or image, not %q", b.Type).WithDetail("field", "content")
@@ -80,6 +84,17 @@ func (h *Harness) checkInput(in TurnInput) (string, error) {
 		}
 	}
 	return h.hash(marshal(in)), nil
+}
+
+// checkSchema refuses an output_schema that is no schema.
+func (h *Harness) checkSchema(schema json.RawMessage) error {
+	if len(schema) == 0 || h.schemas == nil {
+		return nil
+	}
+	if err := h.schemas(schema, nil); err != nil {
+		return Errorf(CodeInvalidArgument, "output_schema is not a JSON schema: %w", err).WithDetail("field", "output_schema")
+	}
+	return nil
 }
 
 // checkInputFor refuses what the session's provider cannot take.

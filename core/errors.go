@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code names a kind of failure. Codes are public API: they are only ever
@@ -83,10 +84,21 @@ type Error struct {
 
 // Error gives code, message and cause, for logs.
 func (e *Error) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)
+	s := string(e.Code) + ": " + e.Message
+	if e.Err != nil && !strings.Contains(s, plainCause(e.Err)) {
+		s += ": " + e.Err.Error()
 	}
-	return string(e.Code) + ": " + e.Message
+	return s
+}
+
+// plainCause is a cause as it reads inside a sentence: a coded one without its
+// code.
+func plainCause(err error) string {
+	var e *Error
+	if errors.As(err, &e) && err == error(e) {
+		return e.Message
+	}
+	return err.Error()
 }
 
 // Unwrap gives the cause.
@@ -103,7 +115,11 @@ func (e *Error) Is(target error) bool {
 // its operand as the cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	if e.Err != nil {
+		e.Message = strings.Replace(e.Message, e.Err.Error(), plainCause(e.Err), 1)
+	}
+	return e
 }
 
 // WithHint returns a copy that says what to do next.

@@ -96,6 +96,7 @@ type dataResult struct {
 	ProviderSessionID string          `json:"provider_session_id,omitempty"`
 	StopReason        string          `json:"stop_reason,omitempty"`
 	StructuredOutput  json.RawMessage `json:"structured_output,omitempty"`
+	StructuredError   string          `json:"structured_error,omitempty"`
 	Error             *TurnError      `json:"error,omitempty"`
 	Provider          json.RawMessage `json:"provider,omitempty"`
 }

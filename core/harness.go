@@ -24,6 +24,7 @@ type Harness struct {
 	log     *slog.Logger
 	limits  Limits
 	environ []string
+	schemas SchemaCheck
 	ctx     context.Context // ends after Shutdown: of everything that the harness owns
 	cancel  context.CancelFunc
 	quit    chan struct{}
@@ -36,7 +37,6 @@ type Harness struct {
 
 	mu       sync.Mutex // guards what follows
 	actors   map[key]*actor
-	starting int            // sessions that hold a place and have no actor yet
 	turnIDs  map[key]int    // chosen turn ids that are being admitted
 	convs    map[string]key // open provider conversations
 	calls    map[callKey]*joined
@@ -54,13 +54,15 @@ type Config struct {
 	Logger    *slog.Logger // nil: no log
 	// Environ is the server's own environment, for the secrets in it.
 	Environ []string
+	// CheckSchema checks answers for which a schema was given; nil does not.
+	CheckSchema SchemaCheck
 }
 
 // New makes a harness and begins its housekeeping. Shutdown ends it; the store
 // stays the caller's to close.
 func New(cfg Config) *Harness {
 	h := &Harness{
-		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, quit: make(chan struct{}),
+		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, quit: make(chan struct{}),
 		providers: map[string]Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
 		convs: map[string]key{}, calls: map[callKey]*joined{},
 	}
@@ -199,7 +201,14 @@ func (h *Harness) redactor(cfg SessionConfig) *Redactor {
 	for k, v := range cfg.Env {
 		env = append(env, k+"="+v)
 	}
-	return NewRedactor(SecretsOf(env))
+	secrets := SecretsOf(env)
+	for _, raw := range cfg.MCPServers {
+		secrets = append(secrets, SecretsIn(raw)...)
+	}
+	for _, raw := range cfg.ProviderOptions {
+		secrets = append(secrets, SecretsIn(raw)...)
+	}
+	return NewRedactor(secrets)
 }
 
 // hash is a keyed hash, so that a stored one cannot be tried out offline.
@@ -239,5 +248,3 @@ func storeError(err error) error {
 func (h *Harness) short(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, h.limits.StoreTimeout)
 }
-
-func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -621,5 +623,79 @@ func TestShutdownLeavesEverySessionClosed(t *testing.T) {
 		}
 		_, err := w.StartSession(t.Context(), me, core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir()}})
 		wantCode(t, err, core.CodeShuttingDown)
+	})
+}
+
+func TestTwoWritersInOneCheckoutAreWarned(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		repo, tree := t.TempDir(), t.TempDir()
+		for _, dir := range []string{filepath.Join(repo, ".git"), filepath.Join(repo, "sub")} {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(tree, ".git"), []byte("gitdir: elsewhere"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in := func(dir string, mode core.SandboxMode) core.SessionView {
+			return w.start(func(r *core.StartRequest) { r.Config.CWD, r.Config.SandboxMode = dir, mode })
+		}
+		first := in(repo, "")
+		if len(first.Session.Warnings) != 0 {
+			t.Errorf("the first is warned: %q", first.Session.Warnings)
+		}
+		second := in(filepath.Join(repo, "sub"), "")
+		if len(second.Session.Warnings) != 1 || !strings.Contains(second.Session.Warnings[0], first.Session.ID) {
+			t.Errorf("the second: %q", second.Session.Warnings)
+		}
+		if got := w.types(second.Session.ID); got != "session_started session_ready warning session_idle" {
+			t.Errorf("journal = %s", got)
+		}
+		for _, other := range []core.SessionView{in(tree, ""), in(repo, core.SandboxReadOnly)} {
+			if len(other.Session.Warnings) != 0 {
+				t.Errorf("warned without need: %q", other.Session.Warnings)
+			}
+		}
+	})
+}
+
+func TestAnAnswerIsCheckedAgainstItsSchema(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, fake: newFake(), store: core.NewMemStore()}
+		w.fake.caps.StructuredOutput = core.Native
+		w.Harness = core.New(core.Config{Store: w.store, Providers: []core.Provider{w.fake},
+			CheckSchema: func(schema, doc json.RawMessage) error {
+				if string(schema) == `"none"` {
+					return errors.New("not a schema")
+				}
+				if doc != nil && !strings.Contains(string(doc), "ok") {
+					return errors.New("ok is missing")
+				}
+				return nil
+			}})
+		defer w.Shutdown(context.Background())
+		id := w.start().Session.ID
+		run := func(prompt string) core.Turn {
+			t.Helper()
+			turn, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: id, Input: core.TurnInput{Prompt: prompt, OutputSchema: json.RawMessage(`{}`)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.wait(turn.ID)
+			return w.turn(turn.ID)
+		}
+		if got := run(`say {"ok":1}`); string(got.StructuredOutput) != `{"ok":1}` || got.StructuredError != "" {
+			t.Errorf("met: %s %q", got.StructuredOutput, got.StructuredError)
+		}
+		if got := run(`say {"no":1}`); got.StructuredOutput != nil || got.StructuredError != "ok is missing" || got.Status != core.TurnDoneCompleted {
+			t.Errorf("missed: %s %s %q", got.Status, got.StructuredOutput, got.StructuredError)
+		}
+		if got := run(`say hello`); got.StructuredError != "the answer is not JSON" {
+			t.Errorf("no JSON: %q", got.StructuredError)
+		}
+		_, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: id, Input: core.TurnInput{Prompt: "say x", OutputSchema: json.RawMessage(`"none"`)}})
+		if core.CodeOf(err) != core.CodeInvalidArgument {
+			t.Errorf("err = %v", err)
+		}
 	})
 }

@@ -11,13 +11,16 @@ type Input interface{ input() }
 type inStart struct {
 	Token Token
 	Key   *KeyRecord
+	// Warnings are told in the reply and the journal.
+	Warnings []string
 }
 
 // inResume opens an ended or unavailable session again.
 type inResume struct {
-	Token  Token
-	Config SessionConfig
-	Key    *KeyRecord
+	Token    Token
+	Config   SessionConfig
+	Key      *KeyRecord
+	Warnings []string
 }
 
 // inSend asks for a turn; Queue says that it may wait behind others.

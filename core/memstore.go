@@ -163,7 +163,7 @@ func (d *memData) check(agg *memAggregate, e EncodedBatch) error {
 		}
 	}
 	for _, k := range e.Keys {
-		if _, used := d.keys[keyID{k.Owner, k.Tool, k.Key}]; used {
+		if old, used := d.keys[keyID{k.Owner, k.Tool, k.Key}]; used && !k.Completes(old) {
 			return &ConflictError{Kind: "key", ID: k.Key}
 		}
 	}
@@ -614,6 +614,13 @@ func storedTime(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // PrefixInstance begins the ids of instances.
 const PrefixInstance = "ins_"
+
+// Completes says whether k may take the place of a stored key when a batch
+// brings it: old was claimed with PutKey, before its effect, by the same call,
+// and does not say yet what it made.
+func (k KeyRecord) Completes(old KeyRecord) bool {
+	return old.Resource == "" && old.ArgsHash == k.ArgsHash
+}
 
 // Row is a snapshot as stores keep it: an opaque body beside the facts that
 // lists sort and filter by. Every Store makes its rows with Batch.Encode, so

@@ -59,12 +59,10 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 		return SessionView{}, err
 	}
 	token := h.token()
-	if chosen || k != nil {
-		// The start outlives its caller, who finds it by the id or the key.
-		return h.await(ctx, a, token, inStart{Token: token, Key: k})
-	}
-	v, err := h.await(ctx, a, token, inStart{Token: token, Key: k})
-	if ctx.Err() != nil && IsContext(err) {
+	in := inStart{Token: token, Key: k, Warnings: h.sharedCheckout(ctx, cfg)}
+	v, err := h.await(ctx, a, token, in)
+	// With an id or a key the start outlives its caller, who finds it by that.
+	if !chosen && k == nil && ctx.Err() != nil && IsContext(err) {
 		h.undo(a)
 	}
 	return v, err
@@ -254,7 +252,7 @@ func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id strin
 		return SessionView{}, err
 	}
 	token := h.token()
-	v, err := h.await(context.WithoutCancel(ctx), a, token, inResume{Token: token, Config: cfg, Key: k})
+	v, err := h.await(context.WithoutCancel(ctx), a, token, inResume{Token: token, Config: cfg, Key: k, Warnings: h.sharedCheckout(ctx, cfg)})
 	if err != nil && rec.Instance != h.store.Instance() {
 		h.giveBack(rec)
 	}
@@ -372,6 +370,9 @@ func (h *Harness) checkConfig(cfg *SessionConfig) (Provider, Capabilities, error
 		return nil, none, err
 	}
 	if err := checkOptions(*cfg, p.Spec()); err != nil {
+		return nil, none, err
+	}
+	if err := h.checkSchema(cfg.OutputSchema); err != nil {
 		return nil, none, err
 	}
 	if err := h.checkDirs(cfg); err != nil {

@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // State is what the machine knows of one session: facts, never a status. It is
 // copied by value; what its pointers and slices reach is never changed in
@@ -50,7 +53,14 @@ type Base struct {
 	Config       SessionConfig
 	Capabilities Capabilities
 	CreatedAt    time.Time
+	// CheckSchema says whether a document meets a JSON schema, nil for yes. It
+	// is a pure function. Nil checks nothing.
+	CheckSchema SchemaCheck `json:"-"`
 }
+
+// SchemaCheck says why a document does not meet a JSON schema, or, for a nil
+// document, why the schema is none. It depends on its arguments alone.
+type SchemaCheck func(schema, doc json.RawMessage) error
 
 // Link is where the provider conversation stands.
 type Link int
@@ -81,8 +91,9 @@ const (
 type Opening struct {
 	Token Token // of the starter; 0 once it has been answered
 	// Prior is what a failed resume restores; nil for a new session.
-	Prior *State
-	Key   *KeyRecord
+	Prior    *State
+	Key      *KeyRecord
+	Warnings []string // to be told when it is ready
 }
 
 // Closing is the end of a session, decided and not yet carried out.
@@ -132,6 +143,7 @@ type ActiveTurn struct {
 	Requests []OpenRequest
 	Text     string // the last whole message
 	HasText  bool
+	Schema   json.RawMessage // what the answer is to meet, if anything
 }
 
 // OpenRequest is a request that can still be answered.

@@ -1,10 +1,12 @@
 package core
 
+import "slices"
+
 // start opens a new session. Nothing is stored before it is ready.
 func (m *machine) start(in inStart) {
 	m.s.Epoch = 1
 	m.s.Link = LinkOpening
-	m.s.Opening = &Opening{Token: in.Token, Key: in.Key}
+	m.s.Opening = &Opening{Token: in.Token, Key: in.Key, Warnings: in.Warnings}
 	cfg := m.s.Base.Config
 	cfg.Epoch = m.s.Epoch
 	m.do(doOpen{Epoch: m.s.Epoch, Config: cfg})
@@ -32,7 +34,7 @@ func (m *machine) resume(in inResume) {
 	s.Epoch, s.NextOp, s.Last = prior.Epoch+1, prior.NextOp, prior.Last
 	s.Usage, s.CostUSD, s.TurnsBegun = prior.Usage, prior.CostUSD, prior.TurnsBegun
 	s.Link, s.ProviderSessionID = LinkOpening, prior.ProviderSessionID
-	s.Opening = &Opening{Token: in.Token, Prior: &prior, Key: in.Key}
+	s.Opening = &Opening{Token: in.Token, Prior: &prior, Key: in.Key, Warnings: in.Warnings}
 	m.s = s
 	cfg := in.Config
 	cfg.Epoch = s.Epoch
@@ -77,13 +79,14 @@ func (m *machine) ready(r Ready) {
 	if r.ReasoningEffort != "" {
 		m.s.ReasoningEffort = r.ReasoningEffort
 	}
-	m.s.Warnings = append(m.s.Warnings[:len(m.s.Warnings):len(m.s.Warnings)], r.Warnings...)
+	warnings := slices.Concat(op.Warnings, r.Warnings)
+	m.s.Warnings = slices.Concat(m.s.Warnings, warnings)
 	if op.Prior == nil {
 		m.append(SessionStarted, dataStarted{Provider: cfg.Provider, Transport: cfg.Transport, CWD: cfg.CWD, Title: cfg.Title, Model: m.s.Model})
 	}
 	m.append(SessionReady, dataReady{ProviderSessionID: m.s.ProviderSessionID, Model: m.s.Model, Version: r.Version,
 		PID: r.PID, Resumed: op.Prior != nil, Epoch: m.s.Epoch})
-	for _, w := range r.Warnings {
+	for _, w := range warnings {
 		m.append(TypeWarning, Warning{Message: w})
 	}
 	m.idle()

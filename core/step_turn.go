@@ -1,7 +1,9 @@
 package core
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -80,6 +82,9 @@ func (m *machine) queueFull(in TurnInput) *Error {
 func (m *machine) begin(q QueuedTurn) {
 	t := &ActiveTurn{Rec: q.Rec, Name: q.Rec.ID, Op: m.newOp()}
 	t.Rec.Epoch, t.Rec.LastEventAt = m.s.Epoch, m.now
+	if t.Schema = q.Input.OutputSchema; len(t.Schema) == 0 {
+		t.Schema = m.s.Base.Config.OutputSchema
+	}
 	m.s.Turn = t
 	m.append(TurnAccepted, dataPrompt{Prompt: q.Input.Prompt, Origin: OriginCaller}, ofTurn(t.Rec.ID))
 	m.do(doPutTurn{Turn: t.Snapshot()})
@@ -369,10 +374,13 @@ func (m *machine) terminal(t *ActiveTurn, status TurnStatus, reason Reason, res 
 		rec.Text = res.Text
 	}
 	rec.TextBytes = len(rec.Text)
+	if status == TurnDoneCompleted && len(t.Schema) > 0 {
+		rec.StructuredOutput, rec.StructuredError = m.structured(t.Schema, rec.StructuredOutput, rec.Text)
+	}
 	m.append(terminalEvent(status), &dataTerminal{Status: status, Reason: reason, Result: dataResult{
 		Text: rec.Text, TextBytes: rec.TextBytes, Usage: rec.Usage, CostUSD: rec.CostUSD,
 		ProviderSessionID: rec.ProviderSessionID, StopReason: rec.StopReason,
-		StructuredOutput: rec.StructuredOutput, Error: rec.Error, Provider: res.Provider,
+		StructuredOutput: rec.StructuredOutput, StructuredError: rec.StructuredError, Error: rec.Error, Provider: res.Provider,
 	}}, ofTurn(rec.ID), raw(frame))
 	m.do(doPutTurn{Turn: rec})
 	m.s.Last = &rec
@@ -381,6 +389,24 @@ func (m *machine) terminal(t *ActiveTurn, status TurnStatus, reason Reason, res 
 	} else {
 		m.s.Turn = nil
 	}
+}
+
+// structured checks an answer against the schema that was asked for: the
+// provider's own structured part, else the text. An answer that misses it
+// leaves the turn completed and says why.
+func (m *machine) structured(schema, doc json.RawMessage, text string) (json.RawMessage, string) {
+	if len(doc) == 0 {
+		if text = strings.TrimSpace(text); !json.Valid([]byte(text)) {
+			return nil, "the answer is not JSON"
+		}
+		doc = json.RawMessage(text)
+	}
+	if check := m.s.Base.CheckSchema; check != nil {
+		if err := check(schema, doc); err != nil {
+			return nil, err.Error()
+		}
+	}
+	return doc, ""
 }
 
 func terminalEvent(s TurnStatus) EventType {

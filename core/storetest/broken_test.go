@@ -401,6 +401,14 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 			b.Keys = nil
 			return s.Commit(ctx, b)
 		}), "keys are written with their batch"},
+		{"does not let a claim be completed", &broken{commit: func(ctx context.Context, s core.Store, b core.Batch) error {
+			for _, k := range b.Keys {
+				if _, err := s.Key(ctx, k.Owner, k.Tool, k.Key); err == nil {
+					return &core.ConflictError{Kind: "key", ID: k.Key}
+				}
+			}
+			return s.Commit(ctx, b)
+		}}, "a batch completes a claimed key"},
 		{"sweeps every key", &broken{sweep: func(ctx context.Context, s core.Store, _ time.Time) error {
 			return s.SweepKeys(ctx, at(1000))
 		}}, "keys are deleted and swept"},

@@ -63,7 +63,7 @@ func atomicBatch(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, taken); err != nil {
 		return err
 	}
-	if err := s.PutKey(ctx, core.KeyRecord{Owner: ann, Tool: "tool", Key: "k"}); err != nil {
+	if err := s.PutKey(ctx, core.KeyRecord{Owner: ann, Tool: "tool", Key: "k", Resource: s2}); err != nil {
 		return err
 	}
 	batch := func(change func(*core.Batch)) core.Batch {

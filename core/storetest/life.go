@@ -54,6 +54,39 @@ func keyInBatch(ctx context.Context, s core.Store) error {
 	)
 }
 
+// keyCompleted claims keys before their effect, as a call does whose effect
+// cannot be taken back.
+func keyCompleted(ctx context.Context, s core.Store) error {
+	claim := core.KeyRecord{Owner: ann, Tool: "steer", Key: "k", ArgsHash: "h", At: at(0)}
+	done := claim
+	done.Resource, done.TurnID, done.At = s1, "t", at(1)
+	other := done
+	other.ArgsHash = "other"
+	batch := func(expect, seq uint64, k core.KeyRecord) core.Batch {
+		b := more(ann, s1, expect, seq)
+		b.Keys = []core.KeyRecord{k}
+		return b
+	}
+	if err := steps(
+		func() error { return s.Commit(ctx, opened(ann, s1, 0, 1)) },
+		func() error { return s.PutKey(ctx, claim) },
+		func() error {
+			return wantConflict("a claim of other arguments", s.Commit(ctx, batch(1, 2, other)), "key", "k")
+		},
+		func() error { return s.Commit(ctx, batch(1, 2, done)) },
+		func() error {
+			return wantConflict("a completed key", s.Commit(ctx, batch(2, 3, done)), "key", "k")
+		},
+	); err != nil {
+		return err
+	}
+	got, err := s.Key(ctx, ann, "steer", "k")
+	if err != nil {
+		return err
+	}
+	return same("the completed key", got, done)
+}
+
 func keysGo(ctx context.Context, s core.Store) error {
 	for i, key := range []string{"k0", "k1", "k2"} {
 		if err := s.PutKey(ctx, core.KeyRecord{Owner: ann, Tool: "tool", Key: key, At: at(i)}); err != nil {

@@ -23,6 +23,8 @@
 //   - LastSeq stays when events are trimmed: a seq is never used again.
 //   - Not live means ended for the filters Live and EndedBefore, so an
 //     unavailable session counts; a session ended at its UpdatedAt.
+//   - A key in a batch completes the claim that PutKey made of it, if that has
+//     the same ArgsHash and no Resource yet; any other stored key is a conflict.
 //   - Keys outlive the aggregate that they made.
 //   - Writes name one owner: AllOwners is for reads.
 //   - An ended context and a closed store give CodeStoreFailed; the first
@@ -122,6 +124,7 @@ func Checks() []Check {
 
 		{"a key is put once", keyOnce},
 		{"keys are written with their batch", keyInBatch},
+		{"a batch completes a claimed key", keyCompleted},
 		{"keys are deleted and swept", keysGo},
 		{"one racer claims an aggregate", claimRace},
 		{"children are remembered until they are reaped", childLog},
