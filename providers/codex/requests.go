@@ -85,7 +85,7 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 		}
 	case wire.RequestUserInput:
 		var p wire.UserInputParams
-		if err = json.Unmarshal(m.Params, &p); err == nil && len(p.Questions) > 0 {
+		if err = json.Unmarshal(m.Params, &p); err == nil && answerable(p.Questions) {
 			return questionSpec(p), true
 		}
 	case wire.Elicitation:
@@ -175,10 +175,27 @@ func permissionSpec(p wire.PermissionApprovalParams) core.RequestSpec {
 	}
 }
 
+// answerable says whether each question has a name of its own to answer by.
+func answerable(list []wire.UserInputQuestion) bool {
+	seen := map[string]bool{"": true}
+	for _, q := range list {
+		if seen[q.ID] {
+			return false
+		}
+		seen[q.ID] = true
+	}
+	return len(list) > 0
+}
+
 func questionSpec(p wire.UserInputParams) core.RequestSpec {
 	spec := core.RequestSpec{Kind: core.KindQuestion, Actions: []core.Action{core.ActionAnswer, core.ActionCancel}}
 	var prompts []string
 	for _, q := range p.Questions {
+		for _, words := range []string{q.Header, q.ID} {
+			if q.Question == "" {
+				q.Question = words
+			}
+		}
 		prompts = append(prompts, q.Question)
 		mine := core.Question{ID: q.ID, Prompt: q.Question, Header: q.Header, Choices: []core.Choice{},
 			AllowsOther: q.IsOther || len(q.Options) == 0, Secret: q.IsSecret}

@@ -46,6 +46,9 @@ func toolStarted(item wire.Item) core.ToolStarted {
 	default:
 		s.Title = item.Type
 	}
+	if s.Name == "" {
+		s.Name = item.Type
+	}
 	if s.Title, _, _ = strings.Cut(s.Title, "\n"); s.Title == "" {
 		s.Title = s.Name
 	}
@@ -104,6 +107,9 @@ func toolCompleted(item wire.Item) core.ToolCompleted {
 func edits(changes []wire.FileUpdateChange) []core.FileEdit {
 	var list []core.FileEdit
 	for _, c := range changes {
+		if c.Path == "" {
+			continue // there is nothing to say about it
+		}
 		e := core.FileEdit{Path: c.Path, Kind: core.FileModified, Diff: unified(c)}
 		switch {
 		case c.Kind.Type == "add":

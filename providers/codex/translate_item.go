@@ -123,8 +123,8 @@ func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 		if it == nil {
 			t.content(u.ref, toolStarted(item), nil)
 		}
-		if item.Type == wire.ItemFileChange && item.Status == "completed" {
-			t.content(u.ref, core.FileChange{Item: item.ID, Changes: edits(item.Changes)}, nil)
+		if list := edits(item.Changes); len(list) > 0 && item.Status == "completed" {
+			t.content(u.ref, core.FileChange{Item: item.ID, Changes: list}, nil)
 		}
 		done := toolCompleted(item)
 		if done.Status == core.ToolFailed && u.ended != nil {

@@ -114,7 +114,9 @@ func (t *translator) startResponse(tag startTag, m jsonrpc.Message) {
 		r.Turn.ID = s.ref
 	}
 	if old := t.turns[s.ref]; old != nil && s.ref != r.Turn.ID {
+		t.closeItems(old)
 		old.names = []string{s.ref} // it was Codex's own after all
+		t.notice(core.TurnBegan{Turn: s.ref, Ref: s.ref})
 		s.ref = ""
 	}
 	if s.ref == "" {
@@ -134,6 +136,7 @@ func (t *translator) adopt(ref string) *turn {
 		u = &turn{ref: ref}
 		t.turns[ref], t.active = u, u
 	}
+	t.closeItems(u) // what goes on goes on under the other name
 	u.names = append(u.names, s.op.TurnID)
 	u.schema = len(t.schemaOf(s.op.Input)) > 0
 	return u
