@@ -663,7 +663,7 @@ func (b Batch) Encode() (EncodedBatch, error) {
 	if err != nil {
 		return e, Errorf(CodeInternal, "encoding a batch of %s: %w", b.Resource, err)
 	}
-	e.Rows = rows
+	e.Rows, e.Keys = rows, b.keys()
 	switch {
 	case b.Session != nil:
 		e.Kind = KindSession
@@ -713,14 +713,9 @@ func (b Batch) check() error {
 			return bad("a request is of another session")
 		}
 	}
-	for i, k := range b.Keys {
+	for _, k := range b.Keys {
 		if k.Owner != b.Owner {
 			return bad("a key is of another owner")
-		}
-		for _, other := range b.Keys[:i] {
-			if k.Tool == other.Tool && k.Key == other.Key {
-				return bad("it has one key twice")
-			}
 		}
 	}
 	return nil
@@ -770,6 +765,20 @@ func (b Batch) rows() ([]Row, error) {
 		add(r, q)
 	}
 	return rows, first
+}
+
+// keys gives each of the batch's keys once, as it stands last.
+func (b Batch) keys() []KeyRecord {
+	var keys []KeyRecord
+	for _, k := range b.Keys {
+		i := slices.IndexFunc(keys, func(o KeyRecord) bool { return o.Tool == k.Tool && o.Key == k.Key })
+		if i < 0 {
+			keys = append(keys, k)
+		} else {
+			keys[i] = k
+		}
+	}
+	return keys
 }
 
 // digest hashes all that a batch would write, each part with its length.

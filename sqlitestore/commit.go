@@ -18,7 +18,6 @@ func (s *Store) Commit(ctx context.Context, b core.Batch) error {
 	}
 	// The writer may still read the batch when the caller has left and uses
 	// its memory again.
-	e.Keys = slices.Clone(e.Keys)
 	e.Events = slices.Clone(e.Events)
 	for i := range e.Events {
 		ev := &e.Events[i]
@@ -61,7 +60,7 @@ func (c *commit) apply(tx *conn) error {
 		return err
 	}
 	for _, k := range c.Keys {
-		if err := insertKey(tx, k); err != nil {
+		if err := putKey(tx, k); err != nil {
 			return err
 		}
 	}
@@ -106,7 +105,7 @@ func (c *commit) checkIDs(tx *conn, old resource, found bool) (rows []int64, err
 		}
 	}
 	for _, k := range c.Keys {
-		if used, err := keyExists(tx, k); err != nil || used {
+		if old, used, err := findKey(noContext, tx, k); err != nil || used && !k.Completes(old) {
 			return nil, failureOr(err, &core.ConflictError{Kind: "key", ID: k.Key})
 		}
 	}

@@ -12,42 +12,44 @@ import (
 // Key implements core.Store.
 func (s *Store) Key(ctx context.Context, owner, tool, key string) (k core.KeyRecord, err error) {
 	err = s.read(ctx, "looking an idempotency key up", func(c *conn) error {
-		var body []byte
-		found, err := c.one(ctx, "SELECT body FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?",
-			[]any{owner, tool, key}, &body)
-		if err != nil {
-			return err
+		stored, found, err := findKey(ctx, c, core.KeyRecord{Owner: owner, Tool: tool, Key: key})
+		if err == nil && !found {
+			err = core.Errorf(core.CodeNotFound, "the idempotency key is free")
 		}
-		if !found {
-			return core.Errorf(core.CodeNotFound, "the idempotency key is free")
-		}
-		return decode(body, &k)
+		k = stored
+		return err
 	})
 	return k, err
+}
+
+func findKey(ctx context.Context, c *conn, k core.KeyRecord) (stored core.KeyRecord, found bool, err error) {
+	var body []byte
+	found, err = c.one(ctx, "SELECT body FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?",
+		[]any{k.Owner, k.Tool, k.Key}, &body)
+	if err == nil && found {
+		err = decode(body, &stored)
+	}
+	return stored, found, err
 }
 
 // PutKey implements core.Store.
 func (s *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
 	return s.write(ctx, "keeping an idempotency key", 1, 0, func(tx *conn) error {
-		if used, err := keyExists(tx, k); err != nil || used {
+		if _, used, err := findKey(noContext, tx, k); err != nil || used {
 			return failureOr(err, &core.ConflictError{Kind: "key", ID: k.Key})
 		}
-		return insertKey(tx, k)
+		return putKey(tx, k)
 	})
 }
 
-func keyExists(tx *conn, k core.KeyRecord) (bool, error) {
-	return tx.one(noContext, "SELECT 1 FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?",
-		[]any{k.Owner, k.Tool, k.Key})
-}
-
-func insertKey(tx *conn, k core.KeyRecord) error {
+// putKey stores a key, over its claim if there is one.
+func putKey(tx *conn, k core.KeyRecord) error {
 	k.At = k.At.Round(0).UTC()
 	body, err := json.Marshal(k)
 	if err != nil {
 		return err
 	}
-	_, err = tx.run("INSERT INTO idempotency_key (owner, tool, key, at, body) VALUES (?, ?, ?, ?, ?)",
+	_, err = tx.run("INSERT OR REPLACE INTO idempotency_key (owner, tool, key, at, body) VALUES (?, ?, ?, ?, ?)",
 		k.Owner, k.Tool, k.Key, k.At, body)
 	return err
 }

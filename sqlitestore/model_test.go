@@ -48,6 +48,7 @@ var (
 	resources = rapid.SampledFrom([]string{"r1", "r2", "r3"})
 	turns     = rapid.SampledFrom([]string{"t1", "t2", "t3", "t4"})
 	servers   = rapid.SampledFrom([]string{"", "ins_a", "ins_b"})
+	hashes    = rapid.SampledFrom([]string{"h1", "h2"})
 	statuses  = rapid.SampledFrom([]core.SessionStatus{core.StatusIdle, core.StatusClosed, core.StatusUnavailable})
 	seconds   = rapid.Map(rapid.IntRange(0, 5), func(n int) time.Time { return time.Unix(int64(n), 0).UTC() })
 )
@@ -118,7 +119,8 @@ func (m *model) commit(rt *rapid.T) {
 		b.Events = append(b.Events, ev)
 	}
 	if rapid.IntRange(0, 5).Draw(rt, "with key") == 0 {
-		b.Keys = []core.KeyRecord{{Owner: b.Owner, Tool: "tool", Key: turns.Draw(rt, "key"), At: seconds.Draw(rt, "at")}}
+		b.Keys = []core.KeyRecord{{Owner: b.Owner, Tool: "tool", Key: turns.Draw(rt, "key"),
+			ArgsHash: hashes.Draw(rt, "hash"), Resource: b.Resource, At: seconds.Draw(rt, "at")}}
 	}
 	m.put(rt, b)
 }
@@ -188,7 +190,8 @@ func (m *model) claim(rt *rapid.T) {
 }
 
 func (m *model) keys(rt *rapid.T) {
-	k := core.KeyRecord{Owner: owners.Draw(rt, "owner"), Tool: "tool", Key: turns.Draw(rt, "key"), At: seconds.Draw(rt, "at")}
+	k := core.KeyRecord{Owner: owners.Draw(rt, "owner"), Tool: "tool", Key: turns.Draw(rt, "key"),
+		ArgsHash: hashes.Draw(rt, "hash"), At: seconds.Draw(rt, "at")}
 	ctx := m.t.Context()
 	switch rapid.IntRange(0, 3).Draw(rt, "what") {
 	case 0:

@@ -310,11 +310,11 @@ func TestOneBadWriteOfAGroupFailsAlone(t *testing.T) {
 	broken := errors.New("broken")
 	good := func(id string) *write {
 		return &write{ctx: t.Context(), done: make(chan error, 1), apply: func(tx *conn) error {
-			return insertKey(tx, core.KeyRecord{Owner: owner, Tool: "t", Key: id})
+			return putKey(tx, core.KeyRecord{Owner: owner, Tool: "t", Key: id})
 		}}
 	}
 	bad := &write{ctx: t.Context(), done: make(chan error, 1), apply: func(tx *conn) error {
-		return errors.Join(insertKey(tx, core.KeyRecord{Owner: owner, Tool: "t", Key: "bad"}), broken)
+		return errors.Join(putKey(tx, core.KeyRecord{Owner: owner, Tool: "t", Key: "bad"}), broken)
 	}}
 	left, leave := context.WithCancel(t.Context())
 	leave()

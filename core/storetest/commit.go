@@ -135,10 +135,6 @@ func malformedBatch(ctx context.Context, s core.Store) error {
 		"a turn of another session": func(b *core.Batch) { b.Turns = []core.TurnRecord{turn(ann, s2, "t", 1)} },
 		"a request of another one":  func(b *core.Batch) { b.Requests = []core.Request{request(ann, s2, "t", "q", 1)} },
 		"a key of another owner":    func(b *core.Batch) { b.Keys = []core.KeyRecord{{Owner: bob, Tool: "t", Key: "k"}} },
-		"one key twice": func(b *core.Batch) {
-			k := core.KeyRecord{Owner: ann, Tool: "t", Key: "k"}
-			b.Keys = []core.KeyRecord{k, k}
-		},
 		"a process with a turn": func(b *core.Batch) {
 			b.Process, b.Turns = process(ann, s1, 0), []core.TurnRecord{turn(ann, s1, "t", 1)}
 		},

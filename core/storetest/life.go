@@ -64,7 +64,7 @@ func keyCompleted(ctx context.Context, s core.Store) error {
 	other.ArgsHash = "other"
 	batch := func(expect, seq uint64, k core.KeyRecord) core.Batch {
 		b := more(ann, s1, expect, seq)
-		b.Keys = []core.KeyRecord{k}
+		b.Keys = []core.KeyRecord{claim, k} // of two in one batch the last counts
 		return b
 	}
 	if err := steps(
