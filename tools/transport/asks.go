@@ -27,7 +27,7 @@ type asks struct {
 }
 
 func newAsks() *asks {
-	return &asks{waiting: make(map[string]chan envelope), gone: make(chan struct{})}
+	return &asks{gone: make(chan struct{})}
 }
 
 type askMessage struct {
@@ -71,6 +71,9 @@ func (a *asks) enter() (int64, chan envelope, error) {
 	}
 	a.last++
 	answer := make(chan envelope, 1)
+	if a.waiting == nil {
+		a.waiting = make(map[string]chan envelope)
+	}
 	a.waiting[strconv.FormatInt(a.last, 10)] = answer
 	return a.last, answer, nil
 }

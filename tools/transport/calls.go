@@ -24,7 +24,7 @@ const (
 // range that JSON-RPC leaves to implementations.
 const codeBusy = -32000
 
-// calls is the table of calls in flight of one client: who is in it, who may
+// calls is the table of calls in flight of one client, or of one principal: who is in it, who may
 // run, who was cancelled. It is safe for concurrent use.
 type calls struct {
 	turns chan struct{} // one token a running tool call
@@ -51,7 +51,7 @@ type call struct {
 	turn      bool
 }
 
-func newCalls(maxCalls int) *calls {
+func newCalls(maxCalls, streams int) *calls {
 	t := &calls{
 		turns:   make(chan struct{}, maxCalls),
 		live:    make(map[string]*call),
@@ -59,7 +59,7 @@ func newCalls(maxCalls int) *calls {
 	}
 	t.limit[laneTool] = maxCalls + maxQueuedCalls
 	t.limit[laneQuick] = maxQuickCalls
-	t.limit[laneStream] = maxStreams
+	t.limit[laneStream] = streams
 	return t
 }
 
@@ -163,6 +163,25 @@ func (t *calls) wait(d time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
+}
+
+// hold reserves room for size bytes of requests that are being read, beside
+// those that calls hold. It reports false when there is none.
+func (t *calls) hold(size int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bytes+size > maxHeldBytes {
+		return false
+	}
+	t.bytes += size
+	return true
+}
+
+// release undoes hold.
+func (t *calls) release(size int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bytes -= size
 }
 
 // signal closes drained once nothing is left; t.mu is held.

@@ -20,7 +20,7 @@ func TestCallsAreAdmittedWithinEveryBound(t *testing.T) {
 		"bytes":   {laneTool, maxHeldBytes / 4, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := newCalls(2)
+			table := newCalls(2, maxStreams)
 			var admitted []*call
 			for i := range tc.want {
 				c, refused := table.admit(t.Context(), fmt.Sprint(i), tc.lane, tc.size)
@@ -41,7 +41,7 @@ func TestCallsAreAdmittedWithinEveryBound(t *testing.T) {
 }
 
 func TestACallCancelledBeforeItsTurnNeverRunsEvenWhenATurnIsFree(t *testing.T) {
-	table := newCalls(1)
+	table := newCalls(1, maxStreams)
 	for i := range 100 { // a choice at random would show
 		c, refused := table.admit(t.Context(), fmt.Sprint(i), laneTool, 1)
 		if refused != nil {
@@ -61,7 +61,7 @@ func TestACallCancelledBeforeItsTurnNeverRunsEvenWhenATurnIsFree(t *testing.T) {
 
 func TestDrainEndsStreamsAtOnceAndCallsAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newCalls(1)
+		table := newCalls(1, maxStreams)
 		ended := make(chan string, 2)
 		for id, l := range map[string]lane{"stream": laneStream, "tool": laneTool} {
 			c, refused := table.admit(context.Background(), id, l, 1)

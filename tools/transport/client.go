@@ -43,12 +43,7 @@ type stream struct {
 }
 
 func newClient(id string) *client {
-	return &client{
-		id:      id,
-		asks:    newAsks(),
-		uris:    make(map[string]struct{}),
-		streams: make(map[*stream]struct{}),
-	}
+	return &client{id: id, asks: newAsks()}
 }
 
 func (c *client) greet() {
@@ -73,6 +68,9 @@ func (c *client) listens() bool {
 func (c *client) openStream(s *stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.streams == nil {
+		c.streams = make(map[*stream]struct{})
+	}
 	c.streams[s] = struct{}{}
 }
 
@@ -97,6 +95,9 @@ func (s *stream) send(n mcp.JSONRPCNotification) {
 func (c *client) subscribe(uri string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.uris == nil {
+		c.uris = make(map[string]struct{})
+	}
 	c.uris[uri] = struct{}{}
 }
 

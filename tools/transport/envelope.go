@@ -42,7 +42,7 @@ func open(message []byte) (envelope, *refusal) {
 			return e, &refusal{mcp.PARSE_ERROR, "the message is not valid JSON"}
 		}
 		if trimmed[0] == '[' {
-			return e, &refusal{mcp.INVALID_REQUEST, "batches are not supported: send one message a line"}
+			return e, &refusal{mcp.INVALID_REQUEST, "batches are not supported: send one message at a time"}
 		}
 		return e, &refusal{mcp.INVALID_REQUEST, "a message must be a JSON object"}
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// feed is the session under which a connection is registered with mcp-go. It
+// feed is the session under which a client is registered with mcp-go. It
 // receives what belongs to no call, above all what the server broadcasts:
 //
 //	srv.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
@@ -20,34 +21,29 @@ import (
 // a resource go to its subscribers only. Whoever broadcasts never waits: what
 // the client has not yet taken is coalesced, one notification a list and one
 // a resource.
+//
+// A feed without a reader keeps what comes and costs no goroutine. Of several
+// readers the newest is served; the one before it takes over at its end.
 type feed struct {
 	client *client
-	to     sink
 	log    *slog.Logger
 	ch     chan mcp.JSONRPCNotification
-	wake   chan struct{}
-	stop   chan struct{}
-	done   chan struct{}
 
 	mu      sync.Mutex
+	readers []*reader
 	pending []mcp.JSONRPCNotification
 	held    map[string]struct{} // keys in pending
 	lost    bool
 }
 
-func newFeed(c *client, to sink, log *slog.Logger) *feed {
-	f := &feed{
-		client: c,
-		to:     to,
-		log:    log,
-		ch:     make(chan mcp.JSONRPCNotification, feedNotices),
-		wake:   make(chan struct{}, 1),
-		stop:   make(chan struct{}),
-		done:   make(chan struct{}),
-		held:   make(map[string]struct{}),
-	}
-	go f.run()
-	return f
+// reader is one way to the client.
+type reader struct {
+	to   sink
+	wake chan struct{} // holds a token after something changed
+}
+
+func newFeed(c *client, log *slog.Logger) *feed {
+	return &feed{client: c, log: log, ch: make(chan mcp.JSONRPCNotification, feedNotices)}
 }
 
 var (
@@ -57,13 +53,21 @@ var (
 	_ server.SessionWithResourceSubscriptions = (*feed)(nil)
 )
 
-// close ends the feed; what is pending is not sent. It waits for a write under
-// way, but not long: a client that does not read must not hold up the end.
-func (f *feed) close() {
-	close(f.stop)
-	select {
-	case <-f.done:
-	case <-time.After(abandonAfter):
+// start reads the feed in a goroutine until the returned function is called.
+// What is pending then is not sent. The function waits for a write under way,
+// but not long: a client that does not read must not hold up the end.
+func (f *feed) start(to sink) (end func()) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		f.read(to, stop)
+	}()
+	return func() {
+		close(stop)
+		select {
+		case <-done:
+		case <-time.After(abandonAfter):
+		}
 	}
 }
 
@@ -72,31 +76,73 @@ func (f *feed) close() {
 func (f *feed) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	if len(f.ch) > feedNotices/2 {
 		f.collect()
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
+		f.mu.Lock()
+		f.wakeNewest()
+		f.mu.Unlock()
 	}
 	return f.ch
 }
 
-func (f *feed) run() {
-	defer close(f.done)
+// read passes notifications to a sink until stop is closed.
+func (f *feed) read(to sink, stop <-chan struct{}) {
+	r := &reader{to: to, wake: make(chan struct{}, 1)}
+	f.enter(r)
+	defer f.leave(r)
 	for {
-		select {
-		case <-f.stop:
-			return
-		case n := <-f.ch:
-			f.hold(n)
-		case <-f.wake:
+		ch := f.ch
+		if !f.isNewest(r) {
+			ch = nil
 		}
-		for f.collect(); f.sendOne(); f.collect() {
+		select {
+		case <-stop:
+			return
+		case n := <-ch:
+			f.hold(n)
+		case <-r.wake:
+		}
+		for f.isNewest(r) {
+			f.collect()
+			if !f.sendOne(to) {
+				break
+			}
 			select {
-			case <-f.stop:
+			case <-stop:
 				return
 			default:
 			}
 		}
+	}
+}
+
+func (f *feed) enter(r *reader) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wakeNewest() // so that it lets go of the queue
+	f.readers = append(f.readers, r)
+	f.wakeNewest() // for what is pending already
+}
+
+func (f *feed) leave(r *reader) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.readers = slices.DeleteFunc(f.readers, func(other *reader) bool { return other == r })
+	f.wakeNewest()
+}
+
+func (f *feed) isNewest(r *reader) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.readers[len(f.readers)-1] == r
+}
+
+// wakeNewest has the newest reader look; f.mu is held.
+func (f *feed) wakeNewest() {
+	if len(f.readers) == 0 {
+		return
+	}
+	select {
+	case f.readers[len(f.readers)-1].wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -127,6 +173,9 @@ func (f *feed) hold(n mcp.JSONRPCNotification) {
 		return
 	}
 	if coalesced {
+		if f.held == nil {
+			f.held = make(map[string]struct{})
+		}
 		f.held[key] = struct{}{}
 	}
 	f.pending = append(f.pending, n)
@@ -140,7 +189,9 @@ func feedKey(n mcp.JSONRPCNotification) (string, bool) {
 	return n.Method, strings.HasSuffix(n.Method, "/list_changed")
 }
 
-func (f *feed) sendOne() bool {
+// sendOne passes on the first pending notification. It reports false when
+// there was none or the sink failed; then the notification is kept.
+func (f *feed) sendOne(to sink) bool {
 	f.mu.Lock()
 	if len(f.pending) == 0 {
 		f.pending, f.lost = nil, false
@@ -155,11 +206,12 @@ func (f *feed) sendOne() bool {
 	f.mu.Unlock()
 
 	plain, streams := f.client.wanting(n)
-	if plain {
-		_ = f.to.send(n) // a failed write ends the connection
-	}
 	for _, s := range streams {
 		s.send(n)
+	}
+	if plain && to.send(n) != nil {
+		f.hold(n) // a failed sink ends its reader: the next one gets it
+		return false
 	}
 	return true
 }

@@ -36,7 +36,8 @@ func TestBroadcastsToAClientThatDoesNotReadAreCoalescedAndNoneIsLost(t *testing.
 		c := newClient("slow")
 		c.greet()
 		sink := &slowSink{open: make(chan struct{})}
-		f := newFeed(c, sink, slog.Default())
+		f := newFeed(c, slog.Default())
+		end := f.start(sink)
 		if err := srv.RegisterSession(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func TestBroadcastsToAClientThatDoesNotReadAreCoalescedAndNoneIsLost(t *testing.
 		}
 		close(sink.open)
 		synctest.Wait()
-		f.close()
+		end()
 
 		seen := make(map[string]int)
 		for _, m := range sink.sent {
@@ -73,13 +74,14 @@ func TestTheFeedIsBounded(t *testing.T) {
 		c := newClient("slow")
 		c.greet()
 		sink := &slowSink{open: make(chan struct{})}
-		f := newFeed(c, sink, slog.New(slog.NewTextHandler(&log, nil)))
+		f := newFeed(c, slog.New(slog.NewTextHandler(&log, nil)))
+		end := f.start(sink)
 		for i := range 10 * maxFeed {
 			f.NotificationChannel() <- newNotification("custom", map[string]any{"n": i})
 		}
 		close(sink.open)
 		synctest.Wait()
-		f.close()
+		end()
 		if got := len(sink.sent); got < maxFeed || got > maxFeed+feedNotices+1 {
 			t.Errorf("%d notifications kept, want about %d", got, maxFeed)
 		}

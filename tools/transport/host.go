@@ -32,12 +32,12 @@ func (h *host) handle(ctx context.Context, c *client, e *envelope, message []byt
 			h.respond(e.ID, response, send)
 		}
 	}()
-	h.call(h.srv.WithContext(ctx, s), e, message, &response)
+	h.call(h.srv.WithContext(ctx, s), s, e, message, &response)
 }
 
 // call hands the message to mcp-go. A panic, and a handler that ends its
 // goroutine, become an internal error that names an incident in the log.
-func (h *host) call(ctx context.Context, e *envelope, message []byte, response *any) {
+func (h *host) call(ctx context.Context, s *session, e *envelope, message []byte, response *any) {
 	finished := false
 	defer func() {
 		if finished {
@@ -53,6 +53,11 @@ func (h *host) call(ctx context.Context, e *envelope, message []byte, response *
 	}()
 	if answer := h.srv.HandleMessage(ctx, message); answer != nil {
 		*response = addressed(e.ID, answer)
+		if s.modern {
+			if missing := lacking(answer, s.GetClientCapabilities()); len(missing) > 0 {
+				*response = lackingReply(e.ID, missing)
+			}
+		}
 	}
 	finished = true
 }

@@ -3,6 +3,8 @@ package transport
 import (
 	"log/slog"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // Bounds of a connection. Those that a caller may change are in Options.
@@ -27,12 +29,36 @@ const (
 
 	callNotices   = 64   // notifications of one call that wait to be written
 	callHeadroom  = 32   // of those, kept free for producers that race each other
-	feedNotices   = 256  // notifications of no call, before they are coalesced
+	feedNotices   = 64   // notifications of no call, before they are coalesced
 	maxFeed       = 1024 // coalesced notifications that wait to be written
 	maxUnwritten  = 1 << 20
 	maxSpareBytes = 1 << 20 // largest buffer kept for reuse
 	readBuffer    = 64 << 10
 	idleWorkers   = 64 // goroutines that wait for the next call
+)
+
+// Bounds of HTTP. Those "a principal" are shared by all its connections.
+const (
+	// DefaultSessionTTL is how long a legacy session without a request and
+	// without a stream is kept.
+	DefaultSessionTTL = 30 * time.Minute
+
+	// DefaultKeepAlive is how often a comment is sent on a response that
+	// waits, so that nobody between takes the connection for dead.
+	DefaultKeepAlive = 15 * time.Second
+
+	maxHeader       = 64 << 10         // bytes of a request's headers
+	headerTimeout   = 10 * time.Second // from the connection or first byte to the last header
+	bodyTimeout     = 60 * time.Second // for all of a body
+	idleTimeout     = 2 * time.Minute  // of a connection between requests
+	writeTimeout    = 30 * time.Second // for one write to a client that does not read
+	lostGrace       = 10 * time.Second // of a legacy call after its connection is gone
+	maxIdleConns    = 1500             // connections without a request; the oldest goes
+	maxConns        = 8192             // connections in all
+	maxSessions     = 1024             // legacy sessions a principal; the longest idle goes
+	maxHTTPStreams  = 256              // GET and subscriptions/listen streams a principal
+	bodyStep        = 64 << 10         // bytes, the first reservation for a body of unknown size
+	shutdownTimeout = time.Second      // for connections to close after the calls are done
 )
 
 // Options tune a transport. The zero value is ready to use.
@@ -45,7 +71,7 @@ type Options struct {
 	Grace time.Duration
 
 	// Control reports whether a tool acts on other calls. Its calls neither
-	// count against MaxCalls nor wait. It is called from one goroutine; nil
+	// count against MaxCalls nor wait. It must be safe for concurrent use; nil
 	// means no such tool.
 	Control func(tool string) bool
 
@@ -71,4 +97,17 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.Default()
 	}
 	return o
+}
+
+// lane says how the options limit a request.
+func (o *Options) lane(e *envelope) lane {
+	switch mcp.MCPMethod(e.Method) {
+	case mcp.MethodSubscriptionsListen:
+		return laneStream
+	case mcp.MethodToolsCall:
+		if !o.Control(e.Params.Name) {
+			return laneTool
+		}
+	}
+	return laneQuick
 }

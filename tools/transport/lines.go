@@ -3,19 +3,11 @@ package transport
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"sync"
 	"time"
 )
-
-// sink takes JSON-RPC messages for the client, in order.
-type sink interface {
-	// send encodes and passes on one message. It may block while the client
-	// does not read.
-	send(message any) error
-}
 
 var errLineTooLong = errors.New("line too long")
 
@@ -76,26 +68,6 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return l
 }
 
-// encoding is a reusable JSON encoder; Encode ends every message with the
-// newline that lines need.
-type encoding struct {
-	buf bytes.Buffer
-	enc *json.Encoder
-}
-
-var encodings = sync.Pool{New: func() any {
-	e := new(encoding)
-	e.enc = json.NewEncoder(&e.buf)
-	e.enc.SetEscapeHTML(false)
-	return e
-}}
-
-// unencodable is a message that has no JSON form. Nothing of it was written.
-type unencodable struct{ err error }
-
-func (u *unencodable) Error() string { return "encode message: " + u.err.Error() }
-func (u *unencodable) Unwrap() error { return u.err }
-
 // send encodes and writes a message. The first sender to come writes for
 // those that come meanwhile; a sender waits while more than maxUnwritten bytes
 // do.
@@ -117,16 +89,12 @@ func (l *lineWriter) post(message any) error {
 }
 
 func (l *lineWriter) encode(message any, write func() error) error {
-	e := encodings.Get().(*encoding)
-	e.buf.Reset()
-	if err := e.enc.Encode(message); err != nil {
-		return &unencodable{err}
+	e, err := encode(message)
+	if err != nil {
+		return err
 	}
-	err := l.add(e.buf.Bytes(), write)
-	if e.buf.Cap() <= maxSpareBytes {
-		encodings.Put(e)
-	}
-	return err
+	defer e.free()
+	return l.add(e.buf.Bytes(), write)
 }
 
 // add appends a line and has it written, unless somebody is writing already

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,6 +32,8 @@ var (
 	_ server.SessionWithClientInfo            = (*session)(nil)
 	_ server.SessionWithLogging               = (*session)(nil)
 	_ server.SessionWithElicitation           = (*session)(nil)
+	_ server.SessionWithSampling              = (*session)(nil)
+	_ server.SessionWithRoots                 = (*session)(nil)
 	_ server.SessionWithProtocolVersion       = (*session)(nil)
 	_ server.SessionWithResourceSubscriptions = (*session)(nil)
 	_ server.SessionWithSubscriptionFilter    = (*session)(nil)
@@ -178,6 +181,30 @@ func (c *client) getLogLevel() mcp.LoggingLevel {
 func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	result := new(mcp.ElicitationResult)
 	if err := s.client.asks.ask(ctx, s.to, mcp.MethodElicitationCreate, request.Params, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// RequestSampling asks the client's model, as RequestElicitation asks its
+// user.
+func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	result := new(mcp.CreateMessageResult)
+	if err := s.client.asks.ask(ctx, s.to, mcp.MethodSamplingCreateMessage, request.CreateMessageParams, result); err != nil {
+		return nil, err
+	}
+	content, err := mcp.ParseSamplingContent(result.Content)
+	if err != nil {
+		return nil, fmt.Errorf("sampling: the client's answer is malformed: %w", err)
+	}
+	result.Content = content
+	return result, nil
+}
+
+// ListRoots asks the client for its roots.
+func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	result := new(mcp.ListRootsResult)
+	if err := s.client.asks.ask(ctx, s.to, mcp.MethodListRoots, struct{}{}, result); err != nil {
 		return nil, err
 	}
 	return result, nil

@@ -46,11 +46,11 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, in io.Reader, out io
 		in:      newLineReader(in, MaxMessage),
 		out:     newLineWriter(out),
 		client:  newClient("stdio-" + rand.Text()),
-		calls:   newCalls(opts.MaxCalls),
+		calls:   newCalls(opts.MaxCalls, maxStreams),
 		workers: newWorkers(),
 	}
-	f := newFeed(c.client, c.out, c.log)
-	defer f.close()
+	f := newFeed(c.client, c.log)
+	defer f.start(c.out)()
 	if err := srv.RegisterSession(c.ctx, f); err != nil {
 		return fmt.Errorf("register session: %w", err)
 	}
@@ -157,20 +157,8 @@ func (e *envelope) inPlace() bool {
 	return false
 }
 
-func (c *stdio) lane(e *envelope) lane {
-	switch mcp.MCPMethod(e.Method) {
-	case mcp.MethodSubscriptionsListen:
-		return laneStream
-	case mcp.MethodToolsCall:
-		if !c.opts.Control(e.Params.Name) {
-			return laneTool
-		}
-	}
-	return laneQuick
-}
-
 func (c *stdio) dispatch(e *envelope, line []byte) {
-	call, refused := c.calls.admit(c.ctx, string(e.ID), c.lane(e), len(line))
+	call, refused := c.calls.admit(c.ctx, string(e.ID), c.opts.lane(e), len(line))
 	if refused != nil {
 		c.refuse(e.ID, refused)
 		return

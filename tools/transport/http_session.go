@@ -1,0 +1,146 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+	"time"
+)
+
+// httpSession is a client of the revisions up to 2025-11-25: what initialize
+// agreed on, kept from one request to the next. It belongs to the principal
+// that made it; its id is a name there and nowhere else.
+type httpSession struct {
+	id     string
+	owner  *principal
+	client *client
+	feed   *feed
+	ctx    context.Context // ends with the session
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	busy  int       // requests and streams
+	since time.Time // of the end of the last one
+	ended bool
+}
+
+func (h *Handler) newSession(p *principal) *httpSession {
+	s := &httpSession{id: rand.Text(), owner: p, client: newClient(h.nextID()), busy: 1}
+	s.feed = newFeed(s.client, h.log)
+	s.ctx, s.cancel = context.WithCancel(p.ctx)
+	return s
+}
+
+// enter counts a request or stream in. It reports false when the session has
+// ended; else the caller must leave.
+func (s *httpSession) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.busy++
+	return true
+}
+
+func (s *httpSession) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	s.since = time.Now()
+}
+
+// idle returns for how long nothing has gone on in the session.
+func (s *httpSession) idle(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy > 0 {
+		return 0
+	}
+	return now.Sub(s.since)
+}
+
+// key names a request of the session in the table of its principal's calls.
+func (s *httpSession) key(id []byte) string { return s.client.id + " " + string(id) }
+
+// openSession makes a session known. It reports false when its principal has
+// too many, all of them busy.
+func (h *Handler) openSession(s *httpSession) bool {
+	p := s.owner
+	var gone *httpSession
+	p.mu.Lock()
+	if len(p.sessions) >= maxSessions {
+		if gone = p.longestIdle(time.Now()); gone == nil {
+			p.mu.Unlock()
+			return false
+		}
+		delete(p.sessions, gone.id)
+	}
+	p.sessions[s.id] = s
+	p.mu.Unlock()
+	if gone != nil {
+		h.endSession(gone)
+	}
+	if err := h.srv.RegisterSession(s.ctx, s.feed); err != nil {
+		h.log.Error("registering a session", "err", err)
+	}
+	return true
+}
+
+// longestIdle returns the session that has been idle for the longest time,
+// nil if none is; p.mu is held.
+func (p *principal) longestIdle(now time.Time) *httpSession {
+	var found *httpSession
+	var longest time.Duration
+	for _, s := range p.sessions {
+		if idle := s.idle(now); idle > longest {
+			found, longest = s, idle
+		}
+	}
+	return found
+}
+
+// endSession forgets a session and ends what goes on in it. It may be called
+// more than once.
+func (h *Handler) endSession(s *httpSession) {
+	s.owner.mu.Lock()
+	delete(s.owner.sessions, s.id)
+	s.owner.mu.Unlock()
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.cancel()
+	s.client.asks.close()
+	h.srv.UnregisterSession(s.owner.ctx, s.client.id)
+}
+
+func (p *principal) all() []*httpSession {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]*httpSession, 0, len(p.sessions))
+	for _, s := range p.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// sweep ends sessions whose clients went away without a word.
+func (h *Handler) sweep() {
+	defer close(h.swept)
+	tick := time.NewTicker(max(h.opts.SessionTTL/8, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case now := <-tick.C:
+			for _, p := range h.everybody() {
+				stale := slices.DeleteFunc(p.all(), func(s *httpSession) bool { return s.idle(now) <= h.opts.SessionTTL })
+				for _, s := range stale {
+					h.endSession(s)
+				}
+			}
+		}
+	}
+}
