@@ -82,6 +82,7 @@ func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
 		timers: map[TimerID]time.Time{}, waiting: map[Token]chan doReply{},
 		conns: map[uint64]Conn{}, opens: map[uint64]context.CancelFunc{}, spans: map[string]span{},
 	}
+	a.ring.from = seq // what came before is the store's to tell
 	a.view.Store(&published{state: s, seq: seq})
 	return a
 }

@@ -250,6 +250,9 @@ func TestALostLinkFailsTheTurnAndResumeGoesOn(t *testing.T) {
 		if got := w.fake.last().cfg.ProviderSesID; got != "conv-"+id {
 			t.Errorf("resumed conversation %q", got)
 		}
+		if got := w.types(id); got != "session_started session_ready session_idle turn_accepted turn_started transport_error turn_failed session_ready session_idle" {
+			t.Errorf("the journal of a resumed session: %s", got)
+		}
 		again := w.send(id, "say back")
 		if r := w.wait(again.ID); r.Results[0].Turn.Text != "back" {
 			t.Errorf("text = %q", r.Results[0].Turn.Text)

@@ -18,7 +18,8 @@
 //   - A batch without a snapshot needs a stored aggregate: CodeNotFound.
 //   - Sessions and processes share one space of ids, turns and requests have
 //     one each. Ids of different owners never meet.
-//   - A batch whose parts contradict each other is CodeInternal.
+//   - A batch whose parts contradict each other is CodeInternal. One that
+//     brings a snapshot or key twice means the last.
 //   - Events and LastSeq of a resource that is not there are empty and 0.
 //   - LastSeq stays when events are trimmed: a seq is never used again.
 //   - Not live means ended for the filters Live and EndedBefore, so an
