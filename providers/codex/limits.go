@@ -6,7 +6,7 @@ import "time"
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
 	// them Codex's output is not read, which is its back-pressure.
-	maxQueued      = 256
+	maxQueued      = 1024
 	maxQueuedBytes = 8 << 20
 
 	// maxOpenText bounds what is kept of messages that are being streamed. What
