@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -17,6 +18,10 @@ type simHost struct {
 	s  State
 
 	cmds, notes []Input // commands have a channel of their own
+	again       []Input // before both: what a failed commit did not undo
+	batch       []Input // of the drain under way
+	mark        *simHost
+	answered    map[Token]bool // by the host itself
 	timers      map[TimerID]time.Time
 	tokens      map[Token]string // callers who wait, and for what
 	keys        map[Token]string // idempotency keys of callers
@@ -64,24 +69,52 @@ func (h *simHost) fail(format string, args ...any) {
 
 func newSimHost(w *simWorld, id string, cfg SessionConfig) *simHost {
 	return &simHost{w: w, id: id, s: NewState(cfg, rigCapabilities(), Durable, w.now),
-		timers: map[TimerID]time.Time{}, tokens: map[Token]string{}, keys: map[Token]string{}, kept: map[string]bool{}, conns: map[uint64]*simAgent{}, live: newSimFold(),
+		timers: map[TimerID]time.Time{}, tokens: map[Token]string{}, answered: map[Token]bool{}, keys: map[Token]string{}, kept: map[string]bool{}, conns: map[uint64]*simAgent{}, live: newSimFold(),
 		sent: simSent{starts: map[string]bool{}, stops: map[string]bool{}}}
 }
 
 // drain takes up to n inputs, in an order that mix decides between the two
 // channels, then the timers that are due, steps them and commits once.
 func (h *simHost) drain(n int, d *simDice) {
+	h.mark = nil
+	if h.w.stop && h.w.store == storeFails && !h.degraded {
+		h.mark = h.remember()
+	}
+	h.batch = h.batch[:0]
 	for range n {
 		switch {
+		case len(h.again) > 0:
+			h.take(simPop(&h.again))
 		case len(h.cmds) == 0 && len(h.notes) == 0:
 		case len(h.notes) == 0 || len(h.cmds) > 0 && d.n(2) == 0:
-			h.step(simPop(&h.cmds))
+			h.take(simPop(&h.cmds))
 		default:
-			h.step(simPop(&h.notes))
+			h.take(simPop(&h.notes))
 		}
 	}
 	h.due()
 	h.commit(d)
+}
+
+func (h *simHost) take(in Input) {
+	h.batch = append(h.batch, in)
+	h.step(in)
+}
+
+// remember copies what a drain changes, to go back to when the store fails
+// under the policy to stop: nothing of the batch has then happened.
+func (h *simHost) remember() *simHost {
+	m := *h
+	m.live = h.live.clone()
+	m.timers, m.tokens, m.kept = maps.Clone(h.timers), maps.Clone(h.tokens), maps.Clone(h.kept)
+	m.sent.starts, m.sent.stops = maps.Clone(h.sent.starts), maps.Clone(h.sent.stops)
+	return &m
+}
+
+// goBack undoes the drain.
+func (h *simHost) goBack() {
+	m := h.mark
+	h.s, h.live, h.timers, h.tokens, h.kept, h.sent = m.s, m.live, m.timers, m.tokens, m.kept, m.sent
 }
 
 func (h *simHost) hangingUp() bool {
@@ -196,6 +229,9 @@ func (h *simHost) effect(e Effect) {
 	case doDisarm:
 		delete(h.timers, e.Timer)
 	case doReply:
+		if h.answered[e.Token] {
+			return
+		}
 		what, waits := h.tokens[e.Token]
 		if !waits {
 			h.fail("token %d was answered twice, or never waited", e.Token)
@@ -279,7 +315,9 @@ func (h *simHost) check() {
 }
 
 // waitsInside says whether a caller waits for the machine, not in the mailbox.
-func (h *simHost) waitsInside() bool { return len(h.tokens) > simCountTokens(h.cmds) }
+func (h *simHost) waitsInside() bool {
+	return len(h.tokens) > simCountTokens(h.cmds)+simCountTokens(h.again)
+}
 
 func simCountTokens(ins []Input) int {
 	n := 0

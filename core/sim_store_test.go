@@ -12,7 +12,7 @@ func (h *simHost) commit(d *simDice) {
 	batch := h.pending
 	h.pending = nil
 	if !simDurable(batch) || h.degraded {
-		h.release(batch, true)
+		h.release(batch)
 		return
 	}
 	switch h.w.store {
@@ -25,7 +25,7 @@ func (h *simHost) commit(d *simDice) {
 		} // else it is found on disk after all, which is a success
 	}
 	h.write(batch)
-	h.release(batch, true)
+	h.release(batch)
 }
 
 func simDurable(batch []Effect) bool {
@@ -39,20 +39,62 @@ func simDurable(batch []Effect) bool {
 }
 
 // storeFailed tells the machine. Under degrade store_failed comes first and the
-// events of the batch are numbered after it, live only; under stop no op of
-// the batch is sent and its callers hear of the failure.
+// events of the batch are numbered after it, live only; under stop nothing of
+// the batch has happened.
 func (h *simHost) storeFailed(batch []Effect) {
+	if h.w.stop {
+		h.storeStopped()
+		return
+	}
 	for _, e := range batch { // these numbers may be on disk: they are not used again
 		if _, ok := e.(doAppend); ok {
 			h.seq++
 		}
 	}
-	h.degraded, h.lossy, h.failStop = true, true, h.w.stop
-	h.step(inStoreFailed{Message: "disk full", Stop: h.w.stop})
+	h.degraded, h.lossy = true, true
+	h.step(inStoreFailed{Message: "disk full"})
 	news := h.pending
 	h.pending = nil
-	h.release(news, true)
-	h.release(batch, !h.w.stop)
+	h.release(news)
+	h.release(batch)
+}
+
+// storeStopped goes back to the State before the batch, answers its callers
+// and ends the session. What happened outside all the same, an opening or the
+// end of a tree, is stepped again.
+func (h *simHost) storeStopped() {
+	h.goBack()
+	opening := h.s.Link == LinkOpening
+	for _, in := range h.batch {
+		switch in := in.(type) {
+		case inOpened:
+			if in.Err == nil && opening && h.s.Closing == nil {
+				h.answer(h.s.Opening.Token)
+				h.again = append(h.again, inClose{Force: true})
+			}
+			h.again = append(h.again, in)
+		case inHungUp, inLinkLost:
+			h.again = append(h.again, in)
+		default:
+			h.answer(simTokenOf(in))
+		}
+	}
+	if opening && len(h.again) > 0 {
+		return
+	}
+	h.degraded, h.lossy, h.failStop = true, true, true
+	h.step(inStoreFailed{Message: "disk full", Stop: true})
+	news := h.pending
+	h.pending = nil
+	h.release(news)
+}
+
+// answer is the host's own, beside the machine's.
+func (h *simHost) answer(t Token) {
+	if t != 0 {
+		delete(h.tokens, t)
+		h.answered[t] = true
+	}
 }
 
 // write stores the batch with the session's row, and checks the rows against
@@ -111,9 +153,8 @@ func (h *simHost) checkStored() {
 	}
 }
 
-// release carries out, in order, what a commit held back. Only ops depend on
-// the commit having worked; an opening and an end are carried out always.
-func (h *simHost) release(batch []Effect, ops bool) {
+// release carries out, in order, what a commit held back.
+func (h *simHost) release(batch []Effect) {
 	for _, e := range batch {
 		switch e := e.(type) {
 		case doAppend:
@@ -122,9 +163,7 @@ func (h *simHost) release(batch []Effect, ops bool) {
 				h.stored.lastSeq = h.seq
 			}
 		case doSend:
-			if ops {
-				h.deliver(e.Op)
-			}
+			h.deliver(e.Op)
 		case doOpen:
 			if h.opening != 0 {
 				h.fail("two openings at once")
@@ -163,7 +202,7 @@ func (h *simHost) recovered() {
 		h.stored.requests[id] = Request{ID: id, TurnID: q.turn, Status: q.word}
 	}
 	h.write(batch)
-	h.release(batch, true)
+	h.release(batch)
 }
 
 func (h *simHost) rowOf(id string) TurnRecord {
@@ -191,13 +230,14 @@ func (h *simHost) restart() *simHost {
 	}
 	n := newSimHost(h.w, h.id, h.stored.rec.Launch)
 	n.ids, n.asks, n.stored = h.ids, h.asks, h.stored
-	n.s = simRebuild(h.stored, n.s.Base.Capabilities)
+	n.s = simRestore(h.stored, n.s.Base.Capabilities)
 	n.live, n.seq = simRefold(h.stored), h.stored.lastSeq
+	// What a dead server left live is all ended by the recovery: whether a turn
+	// was being stopped needs no restoring.
 	st := h.stored.rec.Session.Status
-	if got := n.s.Status(); got != st && st != StatusClosing {
-		h.fail("stored as %s, rebuilt as %s", st, got)
+	if got := n.s.Status(); got != st && !(st.Live() && got.Live()) {
+		h.fail("stored as %s, restored as %s", st, got)
 	}
-	n.check()
 	reason := ReasonServerRestarted
 	if h.lossy && h.stored.rec.Session.Durability == DurabilityDegraded {
 		reason = ReasonDurabilityLost
@@ -209,74 +249,30 @@ func (h *simHost) restart() *simHost {
 	batch := n.pending
 	n.pending = nil
 	n.write(batch)
-	n.release(batch, true)
+	n.release(batch)
 	return n
 }
 
-// simRebuild makes a State of what the store has, as a server does that meets the
-// sessions of a dead one.
-func simRebuild(st *simStored, caps Capabilities) State {
-	r := st.rec.Session
-	s := NewState(st.rec.Launch, caps, r.Durability, r.UpdatedAt)
-	s.Base.CreatedAt = r.CreatedAt
-	s.Epoch, s.Reason, s.Err, s.TurnsBegun = r.Epoch, r.Reason, r.Error, r.TurnsBegun
-	s.ProviderSessionID, s.Model = r.ProviderSessionID, r.Model
-	s.Usage, s.CostUSD, s.Warnings = r.Usage, r.CostUSD, r.Warnings
-	s.Link = LinkUp
-	switch r.Status {
-	case StatusClosed:
-		s.Link, s.End = LinkDown, EndClosed
-	case StatusFailed:
-		s.Link, s.End = LinkDown, EndFailed
-	case StatusKilled:
-		s.Link, s.End = LinkDown, EndKilled
-	case StatusUnavailable:
-		s.Link = LinkLost
-	}
-	for _, id := range r.Queue {
-		q := QueuedTurn{Rec: st.turns[id].Turn}
-		if in := st.turns[id].Input; in != nil {
-			q.Input = *in
-		}
-		s.Queue = append(s.Queue, q)
-	}
+// simRestore gives the product's restore what it would read from the store.
+func simRestore(st *simStored, caps Capabilities) State {
+	var open []TurnRecord
+	var last *Turn
 	for _, id := range slices.Sorted(maps.Keys(st.turns)) {
-		t := st.turns[id].Turn
+		r := st.turns[id]
 		switch {
-		case t.Status.Ended():
-			if id == r.LastTurn {
-				s.Last = &t
-			}
-		case t.Status == TurnIsQueued:
-		case t.Origin == OriginProvider:
-			s.Theirs = simRebuildTurn(st, t)
-		default:
-			s.Turn = simRebuildTurn(st, t)
+		case !r.Turn.Status.Ended():
+			open = append(open, r)
+		case id == st.rec.Session.LastTurn:
+			last = &r.Turn
 		}
 	}
-	return s
-}
-
-func simRebuildTurn(st *simStored, t Turn) *ActiveTurn {
-	a := &ActiveTurn{Rec: t, Name: t.ID}
-	if !t.StartedAt.IsZero() {
-		a.Phase, a.Accepted = PhaseRunning, true
-	}
-	if t.Status == TurnIsCancelling {
-		a.Intent = IntentSent
-	}
+	var asks []Request
 	for _, id := range slices.Sorted(maps.Keys(st.requests)) {
-		q := st.requests[id]
-		if q.TurnID != t.ID || q.Status.Ended() {
-			continue
+		if q := st.requests[id]; !q.Status.Ended() {
+			asks = append(asks, q)
 		}
-		o := OpenRequest{Rec: q}
-		if q.Status == RequestClaimed {
-			o.Claim = &Claim{}
-		}
-		a.Requests = append(a.Requests, o)
 	}
-	return a
+	return restore(st.rec, caps, open, asks, last)
 }
 
 // simRefold gives the journal's fold as the store has it. Where the journal has a

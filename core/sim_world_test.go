@@ -390,7 +390,7 @@ func (w *simWorld) settle() {
 			}
 			w.outside(h, simHungUp, &d)
 			h.drain(64, &d)
-			busy = busy || len(h.timers) > 0 || len(h.cmds)+len(h.notes) > 0 || h.opening != 0 || h.hangingUp()
+			busy = busy || len(h.timers) > 0 || len(h.cmds)+len(h.notes)+len(h.again) > 0 || h.opening != 0 || h.hangingUp()
 		}
 		if !busy {
 			break

@@ -374,3 +374,15 @@ func TestWhatAProviderCannotDoIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 	r.want("reply capability_unsupported; reply capability_unsupported; reply capability_unsupported")
 }
+
+func TestAStoreThatFailsBeforeTheStartLeavesNothing(t *testing.T) {
+	r := newRig(t)
+	r.in(inStoreFailed{Message: "disk full", Stop: true})
+	r.want("discard")
+	if r.s.End != EndGone {
+		t.Errorf("it ended as %d", r.s.End)
+	}
+	tok := r.tok()
+	r.in(inResume{Token: tok, Config: r.s.Base.Config})
+	r.code(tok, CodeNotFound)
+}

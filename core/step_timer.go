@@ -113,6 +113,9 @@ func (m *machine) storeFailed(in inStoreFailed) {
 	}
 	m.s.Durability = DurabilityDegraded
 	switch {
+	case m.s.Link == LinkNone: // its start was in the batch that failed
+		m.s.End = EndGone
+		m.do(doDiscard{})
 	case m.s.Link == LinkOpening:
 		m.cancelOpening(Errorf(CodeStoreFailed, "the session could not be stored").WithHint("Check the disk and the database file, then start again."), EndFailed, "", 0)
 	case m.s.Status().Live():
