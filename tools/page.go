@@ -35,7 +35,7 @@ type pager struct {
 func (c *call) page(ctx context.Context, in replayArgs) (*replayObject, error) {
 	room := min(c.asked, c.budget-pageRoomFor)
 	p := &pager{c: c, in: in, limit: in.limit(), whole: room, room: room, text: min(room, c.budget-pageRoomFor-linkRoom),
-		joiner: newJoiner(), steps: newSummarizer(), out: &replayObject{View: in.view(), budget: c.budget}}
+		joiner: newJoiner(), steps: newSummarizer(), out: &replayObject{View: in.view()}}
 	if in.Tail != nil {
 		return p.tail(ctx)
 	}

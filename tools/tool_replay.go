@@ -101,7 +101,6 @@ type replayObject struct {
 	View     string `json:"-"`
 	resource string // whose journal it is
 	turn     string
-	budget   int
 }
 
 func (c *call) afterReplay(o *replayObject, in replayArgs) {
