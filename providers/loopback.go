@@ -1,6 +1,9 @@
 package providers
 
-import "github.com/harness-mcp/harness-mcp/providers/codex"
+import (
+	"github.com/harness-mcp/harness-mcp/providers/claude"
+	"github.com/harness-mcp/harness-mcp/providers/codex"
+)
 
 // Loopback points a provider's CLI at a model server on this machine, so that
 // it can be tried without an account or cost.
@@ -14,5 +17,6 @@ type Loopback struct {
 
 // Loopbacks are the providers that can be tried so, by name.
 var Loopbacks = map[string]Loopback{
-	"codex": {Env: codex.Loopback, Approval: func(command string) string { return "escalate " + command }},
+	"claude": {Env: claude.Loopback, Approval: func(command string) string { return "escalate " + command }},
+	"codex":  {Env: codex.Loopback, Approval: func(command string) string { return "escalate " + command }},
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/claude"
 	"github.com/harness-mcp/harness-mcp/providers/codex"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
 )
@@ -23,6 +24,7 @@ type Options struct {
 // All gives every provider.
 func All(o Options) []core.Provider {
 	return []core.Provider{
+		claude.New(claude.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),
 		codex.New(codex.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),
 		demo.New(demo.Options{}),
 	}

@@ -1,0 +1,55 @@
+package claude
+
+import "time"
+
+// Bounds of one conversation and of a probe.
+const (
+	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
+	// them the CLI's output is not read, which is its back-pressure.
+	maxQueued      = 256
+	maxQueuedBytes = 8 << 20
+
+	// maxOutbox and maxOutboxBytes bound the lines that wait for the CLI to
+	// read them.
+	maxOutbox      = 1024
+	maxOutboxBytes = 64 << 20
+
+	// maxCalls bounds the control requests without a response.
+	maxCalls = 1024
+
+	// maxOpenText bounds what is kept of messages that are being streamed. What
+	// lies beyond is delivered, but is missing from a partial message.
+	maxOpenText = 64 << 20
+
+	// maxGarbage is how much of a line that is no JSON is kept.
+	maxGarbage = 4 << 10
+
+	// maxStderr is how much of the end of stderr is kept.
+	maxStderr = 8 << 10
+
+	// maxProbe bounds the output of `claude --version` and `auth status`.
+	maxProbe = 64 << 10
+
+	// maxSteers is how many folded messages of one turn are known.
+	maxSteers = 1024
+
+	// maxLockTries bounds the tries to lock a file that is being taken away.
+	maxLockTries = 8
+
+	// maxSkillFiles and maxSkillBytes bound what is copied of a skill.
+	maxSkillFiles = 1000
+	maxSkillBytes = 32 << 20
+
+	// exitWait is how long a lost link waits for the exit status, so that the
+	// error can name it.
+	exitWait = 2 * time.Second
+
+	// endWait is how long the CLI may take to end after end_session.
+	endWait = 1500 * time.Millisecond
+
+	// stallTimeout is how long a model call may say nothing, unless the session
+	// says otherwise; stallGrace is how long the interrupt of a stalled turn may
+	// take before the link is given up.
+	stallTimeout = 10 * time.Minute
+	stallGrace   = 15 * time.Second
+)

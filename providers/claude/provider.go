@@ -1,0 +1,186 @@
+package claude
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// Name is the provider's name in list_providers and start_session.
+const Name = "claude"
+
+// transport is the one way in which Claude Code is spoken to.
+const transport = "stream-json"
+
+const install = "Install it: npm install -g @anthropic-ai/claude-code"
+
+// Options say how Claude Code is found and started.
+type Options struct {
+	Runner   process.Runner // where it runs; required
+	Exec     string         // the executable, instead of a search for "claude"
+	PathDirs []string       // directories to search after PATH
+	Logger   *slog.Logger   // nil: the default one
+}
+
+type provider struct {
+	opts Options
+	log  *slog.Logger
+}
+
+// New makes the provider. It does no I/O.
+func New(opts Options) core.Provider {
+	p := &provider{opts: opts, log: opts.Logger}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	p.log = p.log.With("provider", Name)
+	return p
+}
+
+// Spec describes what Claude Code can do by this adapter.
+func (p *provider) Spec() core.Spec {
+	return core.Spec{
+		Name: Name, Title: "Claude Code", Install: install, Options: optionSpecs,
+		Transports: []core.TransportSpec{{
+			Name: transport, Default: true,
+			Capabilities: core.Capabilities{
+				TokenStreaming: core.Native, Questions: core.Native, Approvals: core.Native, Interrupt: core.Native,
+				Steer:  core.Experimental, // only while a tool is in use
+				Resume: core.Native, Fork: core.Native,
+				Configure:     core.Native, // model and approval_mode
+				PerSessionMCP: core.Native,
+				Skills:        core.Emulated, // as a plugin made for the session
+				Attachments:   core.Emulated, // named in the prompt; the agent reads them
+				// Of a session; a turn cannot have one of its own.
+				StructuredOutput: core.Native,
+			},
+			Approval: []core.ApprovalMode{core.ApprovalDefault, core.ApprovalPrompt, core.ApprovalAutoEdit, core.ApprovalAuto},
+			Sandbox:  []core.SandboxMode{core.SandboxDefault, core.SandboxReadOnly, core.SandboxWorkspaceWrite, core.SandboxUnrestricted},
+			Efforts:  []string{"low", "medium", "high", "xhigh", "max"},
+		}},
+	}
+}
+
+// Open starts the CLI and a conversation in it.
+func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
+	if cfg.Transport != "" && cfg.Transport != transport {
+		return nil, core.Errorf(core.CodeOption, "claude has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
+	}
+	l, bad := newLaunch(cfg, uuid.NewString)
+	if bad != nil {
+		return nil, bad
+	}
+	exe, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	dir, bad := newWorkdir()
+	if bad != nil {
+		return nil, bad
+	}
+	c, err := p.start(ctx, exe, l, cfg, dir)
+	if err != nil {
+		dir.remove()
+		return nil, err
+	}
+	if err := c.open(ctx, l, cfg); err != nil {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = c.Close(gone) // by force: there is nothing to save yet
+		return nil, err
+	}
+	return c, nil
+}
+
+// start writes the session's files and starts the CLI. The caller removes dir
+// when it fails.
+func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core.SessionConfig, dir workdir) (*conn, error) {
+	env := environ(os.Environ(), cfg, l.opts, dir.tmp())
+	if err := checkRoot(l.mode, env); err != nil {
+		return nil, err
+	}
+	if l.opts.Auth == authSubscription {
+		if err := p.checkSubscription(ctx, exe, cfg, l.opts, env); err != nil {
+			return nil, err
+		}
+	}
+	args, bad := files(l, cfg, dir)
+	if bad != nil {
+		return nil, bad
+	}
+	lock, bad := lockConversation(env, l.session)
+	if bad != nil {
+		return nil, bad
+	}
+	child, err := p.opts.Runner.Start(ctx, process.Spec{
+		Path: exe.path, Args: args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
+	})
+	switch core.CodeOf(err) {
+	case "":
+	case core.CodeNotFound, core.CodeInternal:
+		lock.release()
+		return nil, core.Errorf(core.CodeProviderNotReady, "claude could not be started: %w", err).WithHint("%s.", install)
+	default: // a wrong directory, say: nothing that is the CLI's fault
+		lock.release()
+		return nil, err
+	}
+	t := newTranslator(settings{
+		schema: cfg.OutputSchema, effort: cfg.ReasoningEffort, newID: uuid.NewString, exists: existsBelow(cfg.CWD),
+	})
+	return newConn(child, t, p.log.With("session", cfg.SessionID), l.opts.Stall, func() { lock.release(); dir.remove() }), nil
+}
+
+// files writes what the command line is not to show, and gives all arguments.
+func files(l launch, cfg core.SessionConfig, dir workdir) ([]string, *core.Error) {
+	args := append(append([]string{}, fixed...), l.flags...)
+	mcp, err := dir.file("mcp.json", l.mcp)
+	if err != nil {
+		return nil, err
+	}
+	if l.opts.StrictMCP || len(cfg.MCPServers) > 0 {
+		args = append(args, "--mcp-config", mcp)
+	}
+	if l.opts.StrictMCP {
+		args = append(args, "--strict-mcp-config")
+	}
+	if l.settings != nil {
+		path, err := dir.file("settings.json", l.settings)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--settings", path)
+	}
+	plugins, err := skillPlugins(cfg.Skills, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range plugins {
+		args = append(args, "--plugin-dir", path)
+	}
+	return args, nil
+}
+
+// existsBelow says whether a mention names a file, as seen from cwd.
+func existsBelow(cwd string) func(string) bool {
+	return func(path string) bool {
+		if rest, ok := strings.CutPrefix(path, "~"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return false
+			}
+			path = home + rest
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cwd, path)
+		}
+		_, err := os.Lstat(path)
+		return err == nil
+	}
+}

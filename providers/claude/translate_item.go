@@ -1,0 +1,222 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+)
+
+// item is something between its start and its end: a block that the model is
+// saying, or the use of a tool.
+type item struct {
+	id     string
+	kind   string // wire.Text, wire.Thinking or wire.ToolUse
+	text   strings.Builder
+	lost   bool // text lacks some, for being too much
+	deltas bool // there were some
+
+	tool   string // its name
+	status core.ToolStatus
+	why    string
+}
+
+// items are the open items of a turn, oldest first.
+type items struct {
+	message string // id of the message that is being streamed
+	list    []*item
+}
+
+func (l *items) find(id string) *item {
+	for _, it := range l.list {
+		if it.id == id {
+			return it
+		}
+	}
+	return nil
+}
+
+// speaking is the block that is being said, nil for none.
+func (l *items) speaking(kind string) *item {
+	for _, it := range l.list {
+		if it.kind == kind {
+			return it
+		}
+	}
+	return nil
+}
+
+func (l *items) remove(it *item) {
+	l.list = slices.DeleteFunc(l.list, func(o *item) bool { return o == it })
+}
+
+func (l *items) bytes() int {
+	n := 0
+	for _, it := range l.list {
+		n += it.text.Len()
+	}
+	return n
+}
+
+// tools says whether a tool is in use.
+func (l *items) tools() bool { return l.speaking(wire.ToolUse) != nil }
+
+// streamEvent takes an event of the model's stream. Arguments of tools are left
+// to the whole block, and so is what only frames the blocks.
+func (t *translator) streamEvent(raw []byte) {
+	var m wire.Event
+	if !t.decode(wire.StreamEvent, raw, &m) {
+		return
+	}
+	u, e := t.running, &m.Event
+	if u == nil {
+		t.event("stream_event: "+e.Type, raw)
+		return
+	}
+	switch e.Type {
+	case wire.MessageStart:
+		t.cut(u) // what was being said before is said again, or never
+		u.items.message = e.Message.ID
+	case wire.BlockStart:
+		if e.ContentBlock.Type == wire.Text || e.ContentBlock.Type == wire.Thinking {
+			t.cut(u)
+			it := &item{id: fmt.Sprintf("%s-%d", u.items.message, e.Index), kind: e.ContentBlock.Type}
+			u.items.list = append(u.items.list, it)
+		}
+	case wire.BlockDelta:
+		switch e.Delta.Type {
+		case wire.TextDelta:
+			t.delta(u, wire.Text, e.Delta.Text, raw)
+		case wire.ThinkingDelta:
+			t.delta(u, wire.Thinking, e.Delta.Thinking, raw)
+		}
+	}
+}
+
+// delta reports a piece of what is being said.
+func (t *translator) delta(u *turn, kind, text string, raw json.RawMessage) {
+	it := u.items.speaking(kind)
+	if it == nil || text == "" {
+		return
+	}
+	if it.lost = it.lost || u.items.bytes()+len(text) > maxOpenText; !it.lost {
+		it.text.WriteString(text)
+	}
+	it.deltas = true
+	t.content(it.piece(text), raw)
+}
+
+func (it *item) piece(text string) core.Payload {
+	if it.kind == wire.Thinking {
+		return core.ReasoningDelta{Item: it.id, Text: text}
+	}
+	return core.MessageDelta{Item: it.id, Text: text}
+}
+
+func (it *item) whole(text string, partial bool) core.Payload {
+	if it.kind == wire.Thinking {
+		return core.Reasoning{Item: it.id, Text: text, Partial: partial}
+	}
+	return core.Message{Item: it.id, Text: text, Partial: partial}
+}
+
+// assistant takes a finished block of the model's.
+func (t *translator) assistant(h wire.Head, raw json.RawMessage) {
+	var m wire.AssistantMessage
+	if !t.decode(wire.Assistant, raw, &m) {
+		return
+	}
+	if t.running == nil {
+		t.event(wire.Assistant, raw)
+		return
+	}
+	u := t.running
+	if m.Error != "" {
+		t.apiError(u, m, raw)
+		return
+	}
+	// Old versions do not mark what an interrupt cut.
+	partial := m.Aborted || u.stopping && !t.lifecycle
+	for i, b := range m.Message.Content {
+		switch b.Type {
+		case wire.Text, wire.Thinking:
+			t.spoken(u, b, fmt.Sprintf("%s-%d", h.UUID, i), m.Message.ID, partial, raw)
+		case wire.ToolUse:
+			t.cut(u)
+			t.toolUse(u, b, raw)
+		default:
+			t.event("assistant: "+b.Type, raw)
+		}
+	}
+}
+
+// apiError takes the CLI's own message about a model call that failed for good.
+// The result says the same; it is no answer of the model's.
+func (t *translator) apiError(u *turn, m wire.AssistantMessage, raw json.RawMessage) {
+	t.cut(u)
+	u.failure = m.Error
+	var text strings.Builder
+	for _, b := range m.Message.Content {
+		text.WriteString(b.Text)
+	}
+	t.content(core.ProviderError{Message: cmpOr(text.String(), m.Error), Code: m.Error}, raw)
+}
+
+// spoken reports a whole text: that of the block that is being streamed, or one
+// that was not streamed at all.
+func (t *translator) spoken(u *turn, b wire.Block, id, message string, partial bool, raw json.RawMessage) {
+	text := b.Text + b.Thinking
+	it := u.items.speaking(b.Type)
+	if it == nil || message != u.items.message {
+		t.cut(u)
+		it = &item{id: id, kind: b.Type}
+	}
+	u.items.remove(it)
+	if text == "" && !it.deltas {
+		return
+	}
+	// Deltas that lack their last piece get it, so that they join to the whole.
+	// Where they differ otherwise only the whole text is true.
+	rest, ok := strings.CutPrefix(text, it.text.String())
+	switch {
+	case !ok && !it.lost:
+		t.content(it.whole(it.text.String(), true), nil)
+		it = &item{id: id, kind: b.Type}
+	case rest != "" && it.deltas && !it.lost:
+		t.content(it.piece(rest), nil)
+	}
+	t.content(it.whole(text, partial), raw)
+	if b.Type == wire.Text {
+		u.spoke = true
+	}
+}
+
+// cut closes what the model was saying: it will not complete.
+func (t *translator) cut(u *turn) {
+	for _, it := range slices.Clone(u.items.list) {
+		if it.kind == wire.ToolUse {
+			continue
+		}
+		u.items.remove(it)
+		if it.deltas {
+			t.content(it.whole(it.text.String(), true), nil)
+			u.spoke = u.spoke || it.kind == wire.Text
+		}
+	}
+}
+
+// closeItems closes everything that is open.
+func (t *translator) closeItems(u *turn, stopped bool) {
+	t.cut(u)
+	for _, it := range u.items.list {
+		done := core.ToolCompleted{Item: it.id, Status: core.ToolCancelled}
+		if !stopped {
+			done.Error = "the turn ended before the tool did"
+		}
+		t.content(done, nil)
+	}
+	u.items.list = nil
+}

@@ -1,0 +1,44 @@
+package conntest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Brief shows a notice as one line without its raw frame, for golden files and
+// for messages of failed tests.
+func Brief(n core.Notice) string {
+	switch n := n.(type) {
+	case core.Content:
+		if e, ok := n.Payload.(core.ProviderEvent); ok {
+			e.Data = nil
+			n.Payload = e
+		}
+		return fmt.Sprintf("[%s] %s %s", n.Turn, n.Payload.EventType(), JSON(n.Payload))
+	case core.OpDone:
+		return fmt.Sprintf("op %d done ref=%s err=%s", n.Op, n.Ref, JSON(n.Err))
+	case core.TurnBegan:
+		return fmt.Sprintf("[%s] began ref=%s", n.Turn, n.Ref)
+	case core.TurnEnded:
+		return fmt.Sprintf("[%s] ended %s %s", n.Turn, n.Verdict, JSON(n.Result))
+	case core.RequestRaised:
+		return fmt.Sprintf("[%s] request %s %s", n.Turn, n.Ref, JSON(n.Spec))
+	case core.RequestWithdrawn:
+		return "request withdrawn " + n.Ref
+	case core.SessionChanged:
+		n.Raw = nil
+		return "session " + JSON(n)
+	}
+	return fmt.Sprintf("%T", n)
+}
+
+// JSON is a value as JSON, or why it is not.
+func JSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
