@@ -26,20 +26,21 @@ type actor struct {
 	done  chan struct{}
 	wg    sync.WaitGroup // reader, opener, hangups
 
-	state   State
-	seq     uint64
-	stored  Session // the snapshot on disk
-	fresh   bool    // nothing of this aggregate is on disk yet
-	replace bool    // the first commit drops an older aggregate of this id
-	timers  map[TimerID]time.Time
-	waiting map[Token]chan doReply
-	conns   map[uint64]Conn
-	opens   map[uint64]context.CancelFunc
-	reading uint64          // epoch whose reader runs
-	spans   map[string]span // where turns stand in the journal
-	again   []Input         // to be stepped before the mailbox
-	lost    *lostWrites     // not nil while the store fails
-	gone    bool            // the session leaves nothing behind
+	state    State
+	seq      uint64
+	stored   Session // the snapshot on disk
+	fresh    bool    // nothing of this aggregate is on disk yet
+	replace  bool    // the first commit drops an older aggregate of this id
+	timers   map[TimerID]time.Time
+	waiting  map[Token]chan doReply
+	conns    map[uint64]Conn
+	opens    map[uint64]context.CancelFunc
+	reading  uint64          // epoch whose reader runs
+	spans    map[string]span // where turns stand in the journal
+	again    []Input         // to be stepped before the mailbox
+	lost     *lostWrites     // not nil while the store fails
+	gone     bool            // the session leaves nothing behind
+	redactor *Redactor       // of this epoch; nil until needed
 
 	ring     ring                      // any goroutine
 	wakes    wakes                     // any goroutine
@@ -213,7 +214,20 @@ func (a *actor) accept(c call) Input {
 	if c.token != 0 {
 		a.waiting[c.token] = c.reply
 	}
+	if in, ok := c.in.(inSend); ok {
+		in.Preview = a.red().String(in.Input.Prompt)
+		return in
+	}
 	return c.in
+}
+
+// red knows the secrets that must not be stored or shown. The agent itself is
+// told what its caller wrote.
+func (a *actor) red() *Redactor {
+	if a.redactor == nil {
+		a.redactor = a.host.redactor(a.state.Base.Config)
+	}
+	return a.redactor
 }
 
 func (a *actor) receive(m mail) Input {
@@ -318,6 +332,9 @@ func (a *actor) due(now time.Time) []TimerID {
 // new state to readers.
 func (a *actor) release(out []Effect) {
 	a.view.Store(&published{state: a.state, seq: a.seq})
+	if a.state.End == EndGone {
+		a.host.forget(a) // before anyone is told: the id is free again
+	}
 	for _, e := range out {
 		switch e := e.(type) {
 		case doSend:

@@ -51,7 +51,9 @@ func (a *actor) build(out []Effect) pendingBatch {
 			seq++
 			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq)))
 		case doPutTurn:
-			rec := TurnRecord{Turn: a.locate(&b, e.Turn), Input: e.Input}
+			// The prompt itself stays in memory: a queued turn does not survive
+			// its server.
+			rec := TurnRecord{Turn: a.locate(&b, e.Turn)}
 			if i, ok := turns[rec.Turn.ID]; ok {
 				b.Turns[i] = rec
 				continue
@@ -59,6 +61,11 @@ func (a *actor) build(out []Effect) pendingBatch {
 			turns[rec.Turn.ID] = len(b.Turns)
 			b.Turns = append(b.Turns, rec)
 		case doPutRequest:
+			if r := e.Request.Resolution; r != nil {
+				said := *r
+				said.Reason = a.red().String(r.Reason)
+				e.Request.Resolution = &said
+			}
 			if i, ok := requests[e.Request.ID]; ok {
 				b.Requests[i] = e.Request
 				continue
@@ -148,6 +155,9 @@ func (a *actor) event(e doAppend, seq, textSeq uint64) Event {
 		data = &c
 	}
 	body := marshal(data)
+	if _, ok := data.(Payload); !ok { // what agents report has been redacted on its way in
+		body = a.red().JSON(body)
+	}
 	if e.Late != "" {
 		body = withLate(body, e.Late)
 	}

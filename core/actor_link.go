@@ -20,7 +20,8 @@ func (a *actor) post(m mail) {
 func (a *actor) open(e doOpen) {
 	ctx, cancel := context.WithTimeout(a.host.ctx, e.Config.Timeouts.Startup)
 	a.opens[e.Epoch] = cancel
-	red := a.host.redactor(e.Config)
+	a.redactor = a.host.redactor(e.Config)
+	red := a.redactor
 	a.wg.Go(func() {
 		defer cancel()
 		conn, err := a.prov.Open(ctx, e.Config)
@@ -55,7 +56,7 @@ func (a *actor) read() {
 	epoch, conn := a.state.Epoch, a.conns[a.state.Epoch]
 	a.reading = epoch
 	a.conn.Store(&conn)
-	red := a.host.redactor(a.state.Base.Config)
+	red := a.red()
 	filter := red.Filter()
 	a.wg.Go(func() {
 		for {

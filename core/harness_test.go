@@ -702,3 +702,27 @@ func TestAnAnswerIsCheckedAgainstItsSchema(t *testing.T) {
 		}
 	})
 }
+
+func TestASecretInAPromptReachesTheAgentAndNobodyElse(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const secret = "hunter2-hunter2"
+		id := w.start(func(r *core.StartRequest) { r.Config.Env = map[string]string{"SERVICE_PASSWORD": secret} }).Session.ID
+		turn := w.send(id, "say the password is "+secret)
+		w.follow(id, "say again "+secret)
+		w.wait(id)
+		page, err := w.Replay(t.Context(), me.Owner, core.ReplayRequest{ID: id, Limit: 1000, Raw: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, err := json.Marshal(map[string]any{"events": page.Events, "turn": w.turn(turn.ID), "session": w.session(id)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(shown), secret) {
+			t.Errorf("the secret is shown: %s", shown)
+		}
+		if got := w.turn(turn.ID); got.Text != "the password is [redacted]" {
+			t.Errorf("text = %q", got.Text)
+		}
+	})
+}

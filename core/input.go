@@ -28,7 +28,9 @@ type inSend struct {
 	Token  Token
 	TurnID string
 	Hash   string
-	Input  TurnInput
+	// Preview is what snapshots show of the prompt; "" means its beginning.
+	Preview string
+	Input   TurnInput
 	Queue  bool
 	Key    *KeyRecord
 }

@@ -119,8 +119,8 @@ type Request struct {
 	ID        string        `json:"request_id"`
 	SessionID string        `json:"session_id"`
 	TurnID    string        `json:"turn_id"`
-	Owner     string        `json:"owner"`
-	Ref       string        `json:"ref"` // the adapter's name for it
+	Owner     string        `json:"owner,omitempty"`
+	Ref       string        `json:"ref,omitempty"` // the adapter's name for it
 	Status    RequestStatus `json:"status"`
 	RequestSpec
 	CreatedAt  time.Time   `json:"created_at"`

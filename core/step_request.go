@@ -30,7 +30,9 @@ func (m *machine) requestRaised(n RequestRaised, id string) {
 	t.Requests = append(t.Requests[:len(t.Requests):len(t.Requests)], OpenRequest{Rec: r})
 	t.Rec.LastEventAt = m.now
 	t.Rec.Activity = cut("waiting for an answer: "+n.Spec.Prompt, activityBytes)
-	m.append(RequestCreated, dataRequest{Request: r}, ofRequest(r), raw(n.Raw))
+	shown := r
+	shown.Owner, shown.Ref = "", ""
+	m.append(RequestCreated, dataRequest{Request: shown}, ofRequest(r), raw(n.Raw))
 	m.do(doPutRequest{Request: r})
 	m.do(doPutTurn{Turn: t.Snapshot()})
 	m.arm(TimerID{Kind: TimerRequest, ID: id}, m.timeouts().Request)

@@ -27,7 +27,7 @@ func (m *machine) send(in inSend) {
 	}
 	rec := Turn{
 		ID: in.TurnID, SessionID: m.s.Base.Config.SessionID, Owner: m.s.Base.Config.Owner,
-		Origin: OriginCaller, Epoch: m.s.Epoch, PromptPreview: preview(in.Input.Prompt), PromptHash: in.Hash,
+		Origin: OriginCaller, Epoch: m.s.Epoch, PromptPreview: preview(firstOf(in.Preview, in.Input.Prompt)), PromptHash: in.Hash,
 		AcceptedAt: m.now, Metadata: in.Input.Metadata, Status: TurnIsQueued,
 	}
 	if m.s.Active() == nil && len(m.s.Queue) == 0 {
