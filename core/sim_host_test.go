@@ -301,6 +301,7 @@ func (h *simHost) check() {
 		}
 	}
 	h.checkTurns()
+	h.checkDeadlines()
 	if h.s.End != EndNone || h.s.Link == LinkLost {
 		if len(h.timers) > 0 {
 			h.fail("%s with timers %v", st, h.timers)
