@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -39,5 +40,13 @@ func jsonOf(v any) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(raw)
+	var b strings.Builder
+	for _, c := range string(raw) {
+		if c < 128 {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", c) // golden files are ASCII
+		}
+	}
+	return b.String()
 }

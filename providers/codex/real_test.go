@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,14 @@ func (b *bench) open(cfg core.SessionConfig) *recorder {
 		b.t.Fatal(err)
 	}
 	return record(b.t, conn)
+}
+
+// needProc skips a test that looks for processes by /proc.
+func needProc(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("looking for a command's processes needs Linux's /proc")
+	}
 }
 
 // running gives the pids of processes whose command line has the word.
@@ -307,48 +316,35 @@ func TestRealQuestions(t *testing.T) {
 	r.checkStream()
 }
 
+// interrupt stops a turn and gives its end, which must be the provider's word.
+func (r *recorder) interrupt(turn string) core.TurnEnded {
+	r.t.Helper()
+	op := r.send(core.Interrupt{ID: r.nextOp(), TurnID: turn})
+	end := r.turnEnded(turn)
+	if end.Verdict != core.VerdictCancelled {
+		r.t.Errorf("%s ended %s", turn, end.Verdict)
+	}
+	for _, n := range r.all() {
+		if d, ok := n.(core.OpDone); ok && d.Op == op && d.Err != nil {
+			r.t.Errorf("%s: %v", turn, d.Err)
+		}
+	}
+	return end
+}
+
 func TestRealInterrupts(t *testing.T) {
 	b := newBench(t, 0)
-	cfg := b.session()
-	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxUnrestricted
-	r := b.open(cfg)
-	interrupt := func(turn string) core.TurnEnded {
-		op := r.send(core.Interrupt{ID: r.nextOp(), TurnID: turn})
-		end := r.turnEnded(turn)
-		if end.Verdict != core.VerdictCancelled {
-			t.Errorf("%s ended %s", turn, end.Verdict)
-		}
-		for _, n := range r.all() {
-			if d, ok := n.(core.OpDone); ok && d.Op == op && d.Err != nil {
-				t.Errorf("%s: %v", turn, d.Err)
-			}
-		}
-		return end
-	}
-
+	r := b.open(b.session())
 	r.start("stream", "slow 20", "stream 100000")
 	content[core.MessageDelta](r)
-	interrupt("stream")
+	r.interrupt("stream")
 	if m := contents[core.Message](r); len(m) != 1 || !m[0].Partial || !strings.HasPrefix(m[0].Text, "1 ") {
 		t.Errorf("messages %+v", m)
 	}
-
-	mark := fmt.Sprintf("731.%d", os.Getpid()) // seconds, and ours alone
-	r.start("command", "run sleep "+mark+" & sleep "+mark, "say late")
-	content[core.ToolStarted](r)
-	eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 0 })
-	interrupt("command")
-	// Its end is reported when the shell is gone; its children die beside it.
-	eventually(t, "the command is gone", func() bool { return len(running("sleep "+mark)) == 0 })
-	completed := contents[core.ToolCompleted](r)
-	if len(completed) != 1 || completed[0].Status == core.ToolOK {
-		t.Errorf("completed %+v", completed)
-	}
-
 	for i := range 5 {
 		turn := fmt.Sprintf("early%d", i)
 		r.opDone(r.start(turn, "slow 50", "stream 1000"))
-		interrupt(turn) // before turn/started, or just after
+		r.interrupt(turn) // before turn/started, or just after
 	}
 	r.start("after", "say still here")
 	if end := r.turnEnded("after"); end.Verdict != core.VerdictCompleted {
@@ -357,12 +353,41 @@ func TestRealInterrupts(t *testing.T) {
 	r.checkStream()
 }
 
+func TestRealInterruptEndsTheCommand(t *testing.T) {
+	needProc(t)
+	for i, sandbox := range []core.SandboxMode{core.SandboxUnrestricted, core.SandboxWorkspaceWrite} {
+		t.Run(string(sandbox), func(t *testing.T) {
+			b := newBench(t, 0)
+			cfg := b.session()
+			cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, sandbox
+			r := b.open(cfg)
+			mark := fmt.Sprintf("73%d.%d", i, os.Getpid()) // seconds, and ours alone
+			r.start("command", "run sleep "+mark+" & sleep "+mark, "say late")
+			content[core.ToolStarted](r)
+			eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 1 })
+			r.interrupt("command")
+			// Its end is reported when the shell is gone; its children die beside it.
+			eventually(t, "the command is gone", func() bool { return len(running("sleep "+mark)) == 0 })
+			completed := contents[core.ToolCompleted](r)
+			if len(completed) != 1 || completed[0].Status != core.ToolCancelled {
+				t.Errorf("completed %+v", completed)
+			}
+			r.start("after", "say still here")
+			if end := r.turnEnded("after"); end.Verdict != core.VerdictCompleted {
+				t.Errorf("%+v", end)
+			}
+			r.checkStream()
+		})
+	}
+}
+
 func TestRealCloseLeavesNoProcess(t *testing.T) {
+	needProc(t)
 	b := newBench(t, 0)
 	cfg := b.session()
 	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxUnrestricted
 	r := b.open(cfg)
-	mark := fmt.Sprintf("732.%d", os.Getpid())
+	mark := fmt.Sprintf("739.%d", os.Getpid())
 	r.start("trn_1", "run setsid sleep "+mark+" & sleep "+mark)
 	eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 1 })
 	r.close()
