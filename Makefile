@@ -5,11 +5,20 @@ SHELL := bash
 
 # What the checks use, each pinned here and nowhere else.
 CODEX_VERSION := 0.171.0
+# The newest Claude Code, and the oldest that npm still picks by itself.
+CLAUDE_VERSION     := 2.1.332
+CLAUDE_OLD_VERSION := 2.1.197
 TSSDK_VERSION := 1.32.2
+NODE_VERSION  := 24.21.0
+CONFORMANCE_VERSION := 0.2.0-alpha.12
+INSPECTOR_VERSION   := 2.12.0
 STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 
 TOOLS := $(CURDIR)/.tools
 GO    ?= go
+
+# A private Node for the public suites, which need a newer one than many have.
+NODE_PACKAGE := node-$(shell uname -s | tr A-Z a-z)-$(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
 # The tests' time-out is for all tests of one package together.
 TEST_TIMEOUT ?= 15m
@@ -19,7 +28,9 @@ BENCHTIME    ?= 1s
 BENCH        ?= .
 
 # Before a command: it drives the real CLIs, and one that is missing is a failure.
-REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && \
+REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && claude=$$(scripts/claude-binary $(TOOLS)/claude) && \
+	claude_old=$$(scripts/claude-binary $(TOOLS)/claude-$(CLAUDE_OLD_VERSION)) && \
+	HARNESS_MCP_TEST_CLAUDE="$$claude" HARNESS_MCP_TEST_CLAUDE_OLD="$$claude_old" \
 	HARNESS_MCP_REQUIRE_CLIS=1 HARNESS_MCP_TEST_CODEX="$$codex" HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules"
 
 .PHONY: help
@@ -40,7 +51,13 @@ check: tools format-check vet lint cross build test-race ## Everything that CI r
 .PHONY: tools
 tools: ## Installs the pinned CLIs that the tests drive into .tools/
 	@scripts/npm-tool $(TOOLS)/codex @openai/codex $(CODEX_VERSION)
+	@claude=@anthropic-ai/claude-code-$$(scripts/claude-platform) && \
+		scripts/npm-tool $(TOOLS)/claude $$claude $(CLAUDE_VERSION) && \
+		scripts/npm-tool $(TOOLS)/claude-$(CLAUDE_OLD_VERSION) $$claude $(CLAUDE_OLD_VERSION)
 	@scripts/npm-tool $(TOOLS)/ts @modelcontextprotocol/sdk $(TSSDK_VERSION)
+	@scripts/npm-tool $(TOOLS)/node $(NODE_PACKAGE) $(NODE_VERSION)
+	@scripts/npm-tool $(TOOLS)/conformance @modelcontextprotocol/conformance $(CONFORMANCE_VERSION)
+	@scripts/npm-tool $(TOOLS)/inspector @modelcontextprotocol/inspector $(INSPECTOR_VERSION)
 
 .PHONY: format
 format: ## Formats every Go file

@@ -14,6 +14,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/internal/e2e"
 	"github.com/harness-mcp/harness-mcp/internal/mcptest"
+	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 )
 
 // patience bounds each wait of these tests on a loaded machine.
@@ -45,6 +46,7 @@ type agent struct {
 	provider string
 	pathDir  string            // where its executable is
 	env      map[string]string // what points it at the loopback model
+	model    *modelserver.Server
 	// escalate asks for an approval and then creates the file.
 	escalate func(file string) string
 	// sleep runs a command that sleeps that long, recognisable by seconds.
@@ -218,7 +220,7 @@ func (r *road) check(session string) {
 }
 
 func TestTheMainRoad(t *testing.T) {
-	agents := map[string]func(*testing.T) agent{"codex": codexAgent}
+	agents := map[string]func(*testing.T) agent{"codex": codexAgent, "claude": claudeAgent, "claude 2.1.197": oldClaudeAgent}
 	for name, find := range agents {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range scenarios {

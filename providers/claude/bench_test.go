@@ -22,8 +22,8 @@ const (
 	cliVar     = "HARNESS_MCP_TEST_CLAUDE"
 	oldVar     = "HARNESS_MCP_TEST_CLAUDE_OLD"
 	requireVar = "HARNESS_MCP_REQUIRE_CLIS"
-	cliTool    = "../../.tools/claude/bin/claude"
-	oldTool    = "../../.tools/claude-old/bin/claude"
+	cliTool    = "../../.tools/claude/node_modules/@anthropic-ai/claude-code-*/claude"
+	oldTool    = "../../.tools/claude-2.1.197/node_modules/@anthropic-ai/claude-code-*/claude"
 )
 
 // patience is how long a test waits for what has to come.
@@ -32,7 +32,11 @@ const patience = conntest.Patience
 // realCLI gives the path of a real CLI, or skips the test.
 func realCLI(t *testing.T, name, tool string) string {
 	t.Helper()
-	for _, path := range []string{os.Getenv(name), tool} {
+	found, err := filepath.Glob(tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append([]string{os.Getenv(name)}, found...) {
 		if path == "" {
 			continue
 		}
