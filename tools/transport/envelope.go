@@ -17,6 +17,7 @@ type envelope struct {
 	Error  json.RawMessage `json:"error"`
 	Params struct {
 		Name      string          `json:"name"`
+		URI       string          `json:"uri"`
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      struct {
 			ProtocolVersion string `json:"io.modelcontextprotocol/protocolVersion"`
@@ -93,6 +94,19 @@ func errorReply(id json.RawMessage, code int, message string) reply {
 		id = json.RawMessage("null")
 	}
 	return reply{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &mcp.JSONRPCErrorDetails{Code: code, Message: message}}
+}
+
+// named adds to the refusal of a resource which one it was, as the protocol
+// recommends.
+func (e *envelope) named(response any) any {
+	r, ok := response.(reply)
+	if !ok || r.Error == nil || r.Error.Data != nil || mcp.MCPMethod(e.Method) != mcp.MethodResourcesRead {
+		return response
+	}
+	if r.Error.Code == mcp.INVALID_PARAMS || r.Error.Code == mcp.RESOURCE_NOT_FOUND {
+		r.Error.Data = map[string]any{"uri": e.Params.URI}
+	}
+	return r
 }
 
 // addressed puts the client's own id on a response of mcp-go.

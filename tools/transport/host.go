@@ -52,7 +52,7 @@ func (h *host) call(ctx context.Context, s *session, e *envelope, message []byte
 		}
 	}()
 	if answer := h.srv.HandleMessage(ctx, message); answer != nil {
-		*response = addressed(e.ID, answer)
+		*response = e.named(addressed(e.ID, answer))
 		if s.modern {
 			if missing := lacking(answer, s.GetClientCapabilities()); len(missing) > 0 {
 				*response = lackingReply(e.ID, missing)
