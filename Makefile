@@ -12,16 +12,10 @@ TSSDK_VERSION := 1.32.2
 NODE_VERSION  := 24.21.0
 CONFORMANCE_VERSION := 0.2.0-alpha.12
 INSPECTOR_VERSION   := 2.12.0
-NODE_VERSION  := 24.21.0
-CONFORMANCE_VERSION := 0.2.0-alpha.12
-INSPECTOR_VERSION   := 2.12.0
 STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 
 TOOLS := $(CURDIR)/.tools
 GO    ?= go
-
-# A private Node for the public suites, which need a newer one than many have.
-NODE_PACKAGE := node-$(shell uname -s | tr A-Z a-z)-$(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
 # A private Node for the public suites, which need a newer one than many have.
 NODE_PACKAGE := node-$(shell uname -s | tr A-Z a-z)-$(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
@@ -61,9 +55,6 @@ tools: ## Installs the pinned CLIs that the tests drive into .tools/
 		scripts/npm-tool $(TOOLS)/claude $$claude $(CLAUDE_VERSION) && \
 		scripts/npm-tool $(TOOLS)/claude-$(CLAUDE_OLD_VERSION) $$claude $(CLAUDE_OLD_VERSION)
 	@scripts/npm-tool $(TOOLS)/ts @modelcontextprotocol/sdk $(TSSDK_VERSION)
-	@scripts/npm-tool $(TOOLS)/node $(NODE_PACKAGE) $(NODE_VERSION)
-	@scripts/npm-tool $(TOOLS)/conformance @modelcontextprotocol/conformance $(CONFORMANCE_VERSION)
-	@scripts/npm-tool $(TOOLS)/inspector @modelcontextprotocol/inspector $(INSPECTOR_VERSION)
 	@scripts/npm-tool $(TOOLS)/node $(NODE_PACKAGE) $(NODE_VERSION)
 	@scripts/npm-tool $(TOOLS)/conformance @modelcontextprotocol/conformance $(CONFORMANCE_VERSION)
 	@scripts/npm-tool $(TOOLS)/inspector @modelcontextprotocol/inspector $(INSPECTOR_VERSION)

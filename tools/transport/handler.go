@@ -235,7 +235,7 @@ type exchange struct {
 	envelope *envelope
 	body     []byte
 	key      string
-	status   func(response any) int           // HTTP status of the response, which it may prepare for
-	gone     func(*call) func()               // what to do when the client does not read; may give nil
+	status   func(response any) int            // HTTP status of the response, which it may prepare for
+	gone     func(*call) func()                // what to do when the client does not read; may give nil
 	begin    func(*call, *answer) (end func()) // around the call; may be nil
 }
