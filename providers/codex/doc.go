@@ -8,7 +8,7 @@
 //   - translate*.go: a pure translator. Frames and ops go in; notices and
 //     frames come out. It does no I/O and has no clock, so recorded
 //     conversations test it;
-//   - conn.go: the process, the pipes and the goroutines around it.
+//   - conn.go and open.go: the process, the pipes and the goroutines around it.
 //
 // # What the protocol gives, and what is made of it
 //

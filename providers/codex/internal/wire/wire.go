@@ -169,7 +169,7 @@ type Turn struct {
 type TurnError struct {
 	Message           string          `json:"message"`
 	CodexErrorInfo    json.RawMessage `json:"codexErrorInfo"`
-	AdditionalDetails string          `json:"additionalDetails"`
+	AdditionalDetails string          `json:"additionalDetails,omitempty"`
 }
 
 // Terminals answers thread/backgroundTerminals/list.
