@@ -36,6 +36,10 @@ unbounded_connection_retries = false
 // which takes any.
 const loopbackKey = "HARNESS_MCP_LOOPBACK_KEY"
 
+// loopbackValue is too short to be taken for a secret, which would be blotted
+// out wherever the word appears.
+const loopbackValue = "unused"
+
 // Loopback prepares a home for Codex in dir, an existing directory of its own,
 // whose model is a server that speaks the OpenAI Responses API at modelURL, such
 // as "http://127.0.0.1:40123". It gives the variables that a session needs in
@@ -47,7 +51,7 @@ func Loopback(dir, modelURL string) (map[string]string, error) {
 
 func loopback(dir, modelURL string, retries int) (map[string]string, error) {
 	// Codex wants its home outside of the directory for temporary files.
-	env := map[string]string{loopbackKey: "loopback"}
+	env := map[string]string{loopbackKey: loopbackValue}
 	for name, sub := range map[string]string{"HOME": "home", "CODEX_HOME": "codex", "TMPDIR": "tmp"} {
 		env[name] = filepath.Join(dir, sub)
 		if err := os.MkdirAll(env[name], 0o700); err != nil {
