@@ -188,9 +188,10 @@ func TestClaudeTakesCommandsAndFilesOfAPromptForText(t *testing.T) {
 func TestClaudeTakesAPromptOfFourMegabytes(t *testing.T) {
 	onClaude(t, func(r *road) {
 		s := r.start(nil)
+		r.await(r.send(s, "say hello")) // the CLI makes room only where there was something before
 		prompt := "say got it\n" + strings.Repeat("filler and more filler\n", 4<<20/23)
 		if g := r.await(r.send(s, prompt)); g.Results[0].Status != "completed" || g.Results[0].Text != "got it" {
-			r.t.Errorf("the turn is %s and says %q", g.Results[0].Status, g.Results[0].Text)
+			r.t.Errorf("the turn is %s and says %q: %+v", g.Results[0].Status, g.Results[0].Text, g.Results[0].Error)
 		}
 	})
 }
@@ -224,7 +225,8 @@ func TestClaudeResumesAfterSIGKILLWithAnApprovalPending(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		}
-		if g := r.await(turn); g.Results[0].Status != "failed" || g.Results[0].Error.Code != "transport_lost" {
+		g := r.must("await", args{"ids": []string{turn}, "wait_ms": 20000, "wake_on_request": false})
+		if g.Results[0].Status != "failed" || g.Results[0].Error.Code != "transport_lost" {
 			r.t.Errorf("the turn is %s: %+v", g.Results[0].Status, g.Results[0].Error)
 		}
 		r.must("start_session", args{"resume": s, "env": r.agent.env})

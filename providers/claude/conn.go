@@ -219,7 +219,7 @@ func exitText(e process.Exit) string {
 // these are repeated to callers: other text may quote the environment.
 var refusals = []string{
 	"already in use", "root/sudo privileges", "No conversation found", "requires --verbose", "unknown option", "Invalid MCP configuration",
-	"sandbox required but unavailable", "Sandbox", "sandbox", "Invalid model", "argument missing", "Invalid session ID", "It must be one of", "Allowed choices are",
+	"andbox", "Invalid model", "argument missing", "Invalid session ID", "It must be one of", "Allowed choices are",
 }
 
 // lastWords gives the line of stderr that says why the CLI ended.
@@ -370,7 +370,7 @@ func (c *conn) failedToOpen(err error) error {
 	}
 	e := core.Errorf(core.CodeStartFailed, "claude did not open: %w", err)
 	if strings.Contains(said, "andbox") {
-		return e.WithHint("The sandbox of sandbox_mode cannot be had here: install bubblewrap and socat, or use sandbox_mode default.")
+		return e.WithHint(sandboxHint)
 	}
 	return e
 }

@@ -3,6 +3,7 @@ package claude
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
@@ -163,7 +164,7 @@ func (t *translator) response(raw []byte) {
 // rejection is the error response to a control request.
 func rejection(m wire.Response) *core.Error {
 	e := core.Errorf(core.TurnRejected, "Claude Code refused it: %s", cmpOr(m.Response.Error, m.Response.ErrorCode))
-	if m.Response.ErrorCode == "bypass_not_launched" {
+	if m.Response.ErrorCode == "bypass_not_launched" || strings.Contains(m.Response.Error, "--dangerously-skip-permissions") {
 		return e.WithHint("auto_approve cannot be switched on in a running session. Start one with approval_mode auto_approve.")
 	}
 	return e

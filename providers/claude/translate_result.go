@@ -99,11 +99,17 @@ func extras(r wire.Result) json.RawMessage {
 func openingError(r wire.Result) *core.Error {
 	why := cmpOr(strings.Join(r.Errors, "; "), r.Result)
 	e := core.Errorf(core.CodeStartFailed, "claude did not open: %s", cmpOr(why, r.Subtype))
-	if strings.HasPrefix(why, wire.NoConversation) {
+	switch {
+	case strings.Contains(why, "andbox"):
+		return e.WithHint(sandboxHint)
+	case strings.HasPrefix(why, wire.NoConversation):
 		return e.WithHint("Check provider_session_id, cwd and CLAUDE_CONFIG_DIR: versions before 2.1.3xx find a conversation only from the directory it began in.")
 	}
 	return e
 }
+
+// sandboxHint is what to do where a sandbox cannot be had.
+const sandboxHint = "The sandbox of sandbox_mode cannot be had here: install bubblewrap and socat, or use sandbox_mode default."
 
 // account keeps what the process has used so far; the CLI counts cumulatively.
 type account struct {

@@ -60,7 +60,7 @@ func (t *translator) retry(raw json.RawMessage) {
 	if m.ErrorStatus != nil {
 		why = fmt.Sprintf("%s, status %d", m.Error, *m.ErrorStatus)
 	}
-	wait := (time.Duration(m.RetryDelayMS) * time.Millisecond).Round(100 * time.Millisecond)
+	wait := time.Duration(m.RetryDelayMS * float64(time.Millisecond)).Round(100 * time.Millisecond)
 	t.content(core.ProviderError{
 		Message: fmt.Sprintf("The model call failed (%s); retry %d of %d in %s.", why, m.Attempt, m.MaxRetries, wait),
 		Code:    m.Error, WillRetry: true}, raw)

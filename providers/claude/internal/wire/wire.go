@@ -95,11 +95,11 @@ const Requesting = "requesting"
 
 // Retry says that a model call failed and is made again.
 type Retry struct {
-	Attempt      int    `json:"attempt"`
-	MaxRetries   int    `json:"max_retries"`
-	RetryDelayMS int64  `json:"retry_delay_ms"`
-	ErrorStatus  *int   `json:"error_status"` // null: no answer at all
-	Error        string `json:"error"`
+	Attempt      int     `json:"attempt"`
+	MaxRetries   int     `json:"max_retries"`
+	RetryDelayMS float64 `json:"retry_delay_ms"`
+	ErrorStatus  *int    `json:"error_status"` // null: no answer at all
+	Error        string  `json:"error"`
 }
 
 // Denied says that a tool use was denied without asking.

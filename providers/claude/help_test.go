@@ -1,0 +1,57 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+)
+
+func optionsOf(text string) map[string]json.RawMessage {
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		panic(err)
+	}
+	return o
+}
+
+// oddSeconds gives a duration that no other sleep on the machine has.
+func oddSeconds() string {
+	return fmt.Sprintf("%d.%d", 500+os.Getpid()%100, time.Now().UnixNano()%1e9)
+}
+
+func mustRead(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitFor polls a condition outside of the product until it holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
