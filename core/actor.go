@@ -40,6 +40,7 @@ type actor struct {
 	again    []Input         // to be stepped before the mailbox
 	lost     *lostWrites     // not nil while the store fails
 	gone     bool            // the session leaves nothing behind
+	left     bool            // the harness has forgotten this host: another may follow
 	redactor *Redactor       // of this epoch; nil until needed
 
 	ring     ring                      // any goroutine
@@ -47,6 +48,7 @@ type actor struct {
 	view     atomic.Pointer[published] // any goroutine
 	degraded atomic.Bool               // any goroutine
 	conn     atomic.Pointer[Conn]      // any goroutine: the open conversation, for a kill
+	work     watched                   // any goroutine
 }
 
 // published is what readers see: a state that has been committed.
@@ -151,6 +153,9 @@ func (a *actor) loop() {
 
 // settled says that nothing waits for this host.
 func (a *actor) settled() bool {
+	if a.left {
+		return true
+	}
 	if a.gone {
 		return len(a.opens) == 0 && len(a.conns) == 0
 	}
@@ -331,10 +336,15 @@ func (a *actor) due(now time.Time) []TimerID {
 // release lets out what the commit has made true, in order, and then shows the
 // new state to readers.
 func (a *actor) release(out []Effect) {
-	a.view.Store(&published{state: a.state, seq: a.seq})
+	// Before anyone is told: what has ended is the store's, and an id that came
+	// to nothing is free again.
 	if a.state.End == EndGone {
-		a.host.forget(a) // before anyone is told: the id is free again
+		a.host.forget(a)
+	} else if a.settled() {
+		a.left = true
+		a.host.forget(a)
 	}
+	a.view.Store(&published{state: a.state, seq: a.seq})
 	for _, e := range out {
 		switch e := e.(type) {
 		case doSend:
@@ -384,6 +394,10 @@ func (a *actor) answer(r doReply) {
 // for certain.
 func (a *actor) send(op Op) {
 	conn := a.conns[a.state.Epoch]
+	if start, ok := op.(StartTurn); ok && a.host.work != nil && conn != nil {
+		a.sendWatched(start, conn)
+		return
+	}
 	err := errors.New("the conversation is closed")
 	if conn != nil {
 		if err = conn.Send(op); err == nil {

@@ -50,6 +50,35 @@ func startError(err error) *Error {
 		WithHint("list_providers with refresh shows what is wrong; the server's log has more.")
 }
 
+// sendWatched looks at the workspace before the agent gets a turn. Nothing else
+// is sent for the turn before the agent has taken it, so nothing overtakes it.
+func (a *actor) sendWatched(op StartTurn, conn Conn) {
+	epoch, dir := a.state.Epoch, a.state.Base.Config.CWD
+	a.wg.Go(func() {
+		if err := a.work.begin(a.host.ctx, a.host.work, op.TurnID, dir); err != nil {
+			a.log.Debug("looking at the workspace before a turn", "err", err)
+		}
+		if err := conn.Send(op); err != nil {
+			a.post(mail{in: inNotice{Epoch: epoch, Notice: OpDone{Op: op.ID,
+				Err: Errorf(CodeSessionUnavailable, "the provider could not be told: %w", err)}}})
+		}
+	})
+}
+
+// observed adds to a turn's end what was seen to change.
+func (a *actor) observed(n Notice) Notice {
+	end, ok := n.(TurnEnded)
+	if !ok || a.host.work == nil {
+		return n
+	}
+	files, looked, err := a.work.end(a.host.ctx, end.Turn)
+	if err != nil {
+		a.log.Debug("looking at the workspace after a turn", "err", err)
+	}
+	end.Result.Observed = Observed{Looked: looked, Files: files}
+	return end
+}
+
 // read pulls notices from the open conversation until it ends, redacted and in
 // order. The link counts as lost only when nothing of its tree is left.
 func (a *actor) read() {
@@ -68,7 +97,7 @@ func (a *actor) read() {
 				a.lostLink(epoch, conn, red, err)
 				return
 			}
-			for _, n := range filter.Filter(n) {
+			for _, n := range filter.Filter(a.observed(n)) {
 				a.post(mail{in: a.stamp(epoch, n)})
 			}
 		}

@@ -6,7 +6,106 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 )
+
+// Workspace sees what changes in a directory, whatever an agent says. It is
+// safe for concurrent use.
+type Workspace interface {
+	// Watch remembers how dir is now; changed says what has become different
+	// since. A nil changed means that there is nothing to compare with. ctx
+	// bounds each look.
+	Watch(ctx context.Context, dir string) (changed func(context.Context) ([]FileEdit, error), err error)
+}
+
+// lookTimeout bounds one look at a workspace; a turn is not held up longer.
+const lookTimeout = 3 * time.Second
+
+// watched keeps the looks at the workspace before the turns that run. It is
+// safe for concurrent use.
+type watched struct {
+	mu    sync.Mutex
+	turns map[string]func(context.Context) ([]FileEdit, error)
+}
+
+// begin looks at the workspace before a turn.
+func (w *watched) begin(ctx context.Context, ws Workspace, turn, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	changed, err := ws.Watch(ctx, dir)
+	if err != nil || changed == nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.turns == nil {
+		w.turns = map[string]func(context.Context) ([]FileEdit, error){}
+	}
+	w.turns[turn] = changed
+	return nil
+}
+
+// end says what changed during a turn; ok when that is known.
+func (w *watched) end(ctx context.Context, turn string) (edits []FileEdit, ok bool, err error) {
+	w.mu.Lock()
+	changed := w.turns[turn]
+	delete(w.turns, turn)
+	w.mu.Unlock()
+	if changed == nil {
+		return nil, false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	edits, err = changed(ctx)
+	return edits, err == nil, err
+}
+
+// observe compares what an agent reported to have changed with what was seen.
+// What only was seen is added; each difference is a warning.
+func observe(reported []FileEdit, seen Observed, dir string) (all []FileEdit, warnings []string) {
+	if !seen.Looked {
+		return reported, nil
+	}
+	has := func(list []FileEdit, path string) bool {
+		return slices.ContainsFunc(list, func(e FileEdit) bool { return absolute(dir, e.Path) == absolute(dir, path) })
+	}
+	var silent, unseen []string
+	all = reported
+	for _, e := range seen.Files {
+		if !has(reported, e.Path) {
+			silent = append(silent, e.Path)
+			all = mergeFiles(all, []FileEdit{e})
+		}
+	}
+	for _, e := range reported {
+		if !has(seen.Files, e.Path) {
+			unseen = append(unseen, e.Path)
+		}
+	}
+	if len(silent) > 0 {
+		warnings = append(warnings, "git shows changes that the agent did not report: "+firstFew(silent))
+	}
+	if len(unseen) > 0 {
+		warnings = append(warnings, "the agent reported changes that git does not show (ignored or put back?): "+firstFew(unseen))
+	}
+	return all, warnings
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// firstFew names at most maxNamed of them.
+func firstFew(names []string) string {
+	if len(names) <= maxNamed {
+		return join(names)
+	}
+	return fmt.Sprintf("%s and %d more", join(names[:maxNamed]), len(names)-maxNamed)
+}
 
 // maxNamed is how many other sessions a warning names.
 const maxNamed = 3

@@ -181,6 +181,13 @@ func (c *fakeConn) start(op core.StartTurn) {
 		c.say(core.RequestRaised{Turn: c.turn, Ref: "r" + string(rune('0'+c.ref)), Spec: core.RequestSpec{
 			Kind: core.KindCommandApproval, Prompt: "Run it?", Scopes: []core.Scope{core.ScopeOnce},
 			Actions: []core.Action{core.ActionApprove, core.ActionDeny, core.ActionCancel}}})
+	case "edit":
+		var changes []core.FileEdit
+		for name := range strings.FieldsSeq(rest) {
+			changes = append(changes, core.FileEdit{Path: name, Kind: core.FileModified})
+		}
+		c.say(core.Content{Turn: c.turn, Payload: core.FileChange{Item: "f", Changes: changes}})
+		c.answer("edited")
 	case "die":
 		c.crash()
 	case "fail":

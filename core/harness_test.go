@@ -726,3 +726,34 @@ func TestASecretInAPromptReachesTheAgentAndNobodyElse(t *testing.T) {
 		}
 	})
 }
+
+// seenFiles is a workspace in which the given files change during each turn.
+type seenFiles []core.FileEdit
+
+func (s seenFiles) Watch(context.Context, string) (func(context.Context) ([]core.FileEdit, error), error) {
+	return func(context.Context) ([]core.FileEdit, error) { return s, nil }, nil
+}
+
+func TestWhatChangedIsComparedWithWhatTheAgentReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, fake: newFake(), store: core.NewMemStore()}
+		dir := t.TempDir()
+		w.Harness = core.New(core.Config{Store: w.store, Providers: []core.Provider{w.fake},
+			Workspace: seenFiles{{Path: filepath.Join(dir, "both.txt"), Kind: core.FileModified}, {Path: filepath.Join(dir, "silent.txt"), Kind: core.FileAdded}}})
+		defer w.Shutdown(context.Background())
+		id := w.start(func(r *core.StartRequest) { r.Config.CWD = dir }).Session.ID
+		turn := w.send(id, "edit both.txt claimed.txt")
+		w.wait(turn.ID)
+		got := w.turn(turn.ID)
+		var paths []string
+		for _, f := range got.FilesChanged {
+			paths = append(paths, filepath.Base(f.Path))
+		}
+		if s := strings.Join(paths, " "); s != "both.txt claimed.txt silent.txt" {
+			t.Errorf("files = %s", s)
+		}
+		if len(got.Warnings) != 2 || !strings.Contains(got.Warnings[0], "silent.txt") || !strings.Contains(got.Warnings[1], "claimed.txt") {
+			t.Errorf("warnings = %q", got.Warnings)
+		}
+	})
+}

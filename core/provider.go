@@ -287,6 +287,13 @@ type Result struct {
 	Provider         json.RawMessage // extras with no place of their own
 	FilesChanged     []FileEdit
 	Warnings         []string
+	Observed         Observed // filled by core, not by adapters
+}
+
+// Observed is what was seen to change in the workspace during a turn.
+type Observed struct {
+	Looked bool
+	Files  []FileEdit
 }
 
 // SessionChanged says that a fact of the session became known or changed.

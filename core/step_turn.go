@@ -366,8 +366,10 @@ func (m *machine) terminal(t *ActiveTurn, status TurnStatus, reason Reason, res 
 	if res.CostUSD != nil {
 		rec.CostUSD = res.CostUSD
 	}
+	var seen []string
 	rec.FilesChanged = mergeFiles(rec.FilesChanged, res.FilesChanged)
-	for _, w := range res.Warnings {
+	rec.FilesChanged, seen = observe(rec.FilesChanged, res.Observed, m.s.Base.Config.CWD)
+	for _, w := range slices.Concat(res.Warnings, seen) {
 		rec.Warnings = addNote(rec.Warnings, w)
 	}
 	if rec.Text = t.Text; !t.HasText {
@@ -439,6 +441,9 @@ func (m *machine) next() {
 		m.begin(q)
 	default:
 		m.idle()
+		if m.s.Base.Config.CloseAtRest {
+			m.beginClose("", 0)
+		}
 	}
 }
 

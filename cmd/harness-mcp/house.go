@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/internal/schema"
+	"github.com/harness-mcp/harness-mcp/internal/worktree"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers"
 	"github.com/harness-mcp/harness-mcp/sqlitestore"
@@ -46,6 +48,7 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 		Store:     store,
 		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log}),
 		Limits:    c.limits(), Logger: log, Environ: os.Environ(),
+		CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
 	})
 	h.Recover(ctx)
 	return &house{store: store, harness: h, log: log}, nil

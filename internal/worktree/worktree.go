@@ -1,0 +1,228 @@
+// Package worktree asks git what has changed in a work tree between two
+// moments, so that an agent's own report can be checked. It only reads: no
+// hook, file-system monitor or other helper that a repository may name is run,
+// and no lock is taken.
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// Bounds of one look at a work tree.
+const (
+	// MaxFiles is how many changed files are looked at; a tree with more is
+	// not compared.
+	MaxFiles = 5000
+	// maxOutput bounds what is read of git's answer, in bytes.
+	maxOutput = 4 << 20
+)
+
+// Git implements core.Workspace with the git on the PATH.
+type Git struct {
+	Runner process.Runner
+}
+
+// state is what git says of a tree at one moment.
+type state struct {
+	head  string
+	files map[string]file // dirty ones, by path below the root
+}
+
+// file is how a dirty file looks.
+type file struct {
+	code string // git's two letters
+	size int64
+	mod  time.Time
+}
+
+// Watch remembers how dir's work tree is now. changed then says what is
+// different, with absolute paths; it is nil outside of any work tree. ctx
+// bounds the look.
+func (g Git) Watch(ctx context.Context, dir string) (changed func(context.Context) ([]core.FileEdit, error), err error) {
+	root, err := g.root(ctx, dir)
+	if err != nil || root == "" {
+		return nil, err
+	}
+	before, err := g.look(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]core.FileEdit, error) {
+		after, err := g.look(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		edits := compare(before, after)
+		if before.head != after.head && before.head != "" && after.head != "" {
+			committed, err := g.committed(ctx, root, before, after)
+			if err != nil {
+				return nil, err
+			}
+			edits = merge(edits, committed)
+		}
+		for i := range edits {
+			edits[i].Path = filepath.Join(root, filepath.FromSlash(edits[i].Path))
+		}
+		return edits, nil
+	}, nil
+}
+
+// root gives the top of dir's work tree, "" when there is none. It does not
+// start git where nothing looks like a repository.
+func (g Git) root(ctx context.Context, dir string) (string, error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
+			break
+		}
+		if d == filepath.Dir(d) {
+			return "", nil
+		}
+	}
+	out, err := g.run(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", nil // a .git that is none, a bare repository, another user's: nothing to compare with
+	}
+	return strings.TrimRight(string(out), "\n"), nil
+}
+
+// look reads the present state.
+func (g Git) look(ctx context.Context, root string) (state, error) {
+	s := state{files: map[string]file{}}
+	if head, err := g.run(ctx, root, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+		s.head = strings.TrimSpace(string(head))
+	} // a repository without a commit has none
+	out, err := g.run(ctx, root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+	if err != nil {
+		return s, err
+	}
+	for entry := range bytes.SplitSeq(out, []byte{0}) {
+		if len(entry) < 4 {
+			continue
+		}
+		if len(s.files) == MaxFiles {
+			return s, fmt.Errorf("the work tree has more than %d changed files", MaxFiles)
+		}
+		path := string(entry[3:])
+		f := file{code: string(entry[:2])}
+		if st, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path))); err == nil {
+			f.size, f.mod = st.Size(), st.ModTime()
+		}
+		s.files[path] = f
+	}
+	return s, nil
+}
+
+// compare gives the files that differ between two states.
+func compare(before, after state) []core.FileEdit {
+	var out []core.FileEdit
+	for path, f := range after.files {
+		if before.files[path] != f {
+			out = append(out, core.FileEdit{Path: path, Kind: kind(f.code)})
+		}
+	}
+	for path, f := range before.files {
+		if _, still := after.files[path]; !still && before.head == after.head {
+			// It is as in the commit again: a new file is gone, a changed one
+			// was put back.
+			k := core.FileModified
+			if kind(f.code) == core.FileAdded {
+				k = core.FileDeleted
+			}
+			out = append(out, core.FileEdit{Path: path, Kind: k})
+		}
+	}
+	sortEdits(out)
+	return out
+}
+
+// kind reads git's two letters.
+func kind(code string) core.ChangeKind {
+	switch {
+	case code == "??" || strings.Contains(code, "A"):
+		return core.FileAdded
+	case strings.Contains(code, "D"):
+		return core.FileDeleted
+	}
+	return core.FileModified
+}
+
+// committed gives the files that commits between the two moments changed, as
+// far as they were not dirty before.
+func (g Git) committed(ctx context.Context, root string, before, after state) ([]core.FileEdit, error) {
+	out, err := g.run(ctx, root, "diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", before.head, after.head)
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Split(string(out), "\x00")
+	var edits []core.FileEdit
+	for i := 0; i+1 < len(fields); i += 2 {
+		edits = append(edits, core.FileEdit{Path: fields[i+1], Kind: kind(fields[i] + " ")})
+	}
+	return edits, nil
+}
+
+// merge joins two lists; the first word on a path wins.
+func merge(a, b []core.FileEdit) []core.FileEdit {
+	for _, e := range b {
+		if !slices.ContainsFunc(a, func(x core.FileEdit) bool { return x.Path == e.Path }) {
+			a = append(a, e)
+		}
+	}
+	sortEdits(a)
+	return a
+}
+
+func sortEdits(e []core.FileEdit) {
+	slices.SortFunc(e, func(x, y core.FileEdit) int { return strings.Compare(x.Path, y.Path) })
+}
+
+// run executes git in dir and gives its output.
+func (g Git) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)
+	env := process.Environ(os.Environ(), map[string]string{"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}, nil, false)
+	child, err := g.Runner.Start(ctx, process.Spec{Path: "git", Args: args, Dir: dir, Env: env, Resource: "worktree"})
+	if err != nil {
+		return nil, fmt.Errorf("starting git: %w", err)
+	}
+	defer func() { _ = child.Kill() }()
+	stop := context.AfterFunc(ctx, func() { _ = child.Kill() })
+	defer stop()
+	_ = child.Stdin().Close()
+	var out, errs bytes.Buffer
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(&errs, io.LimitReader(child.Stderr(), 4<<10))
+		_, _ = io.Copy(io.Discard, child.Stderr())
+	}()
+	_, err = io.Copy(&out, io.LimitReader(child.Stdout(), maxOutput+1))
+	if err == nil && out.Len() > maxOutput {
+		_ = child.Kill()
+		err = fmt.Errorf("git said more than %d bytes", maxOutput)
+	}
+	<-drained
+	<-child.Done()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, err
+	case child.Exit().Code != 0:
+		return nil, fmt.Errorf("git %s: exit code %d: %s", args[4], child.Exit().Code, strings.TrimSpace(errs.String()))
+	}
+	return out.Bytes(), nil
+}
