@@ -297,6 +297,8 @@ func tokenOf(in Input) Token {
 		return in.Token
 	case inRespond:
 		return in.Token
+	case inAsk:
+		return in.Token
 	case inInterrupt:
 		return in.Token
 	case inConfigure:

@@ -40,7 +40,12 @@ type StartRequest struct {
 	Reuse  Reuse
 	Resume string // a session of ours: same id and journal, stored settings
 	Fork   bool   // with Resume or Config.ProviderSesID: a new session
-	Once   Once
+	// CloseAtRest closes the session by itself once a turn has ended and no
+	// other is queued, whoever still waits for it. A resume does not keep it.
+	CloseAtRest bool
+	// Warnings are told in the reply and the journal beside the harness's own.
+	Warnings []string
+	Once     Once
 }
 
 // SendRequest asks for a turn.
@@ -229,8 +234,7 @@ type ReplayPage struct {
 	AvailableFrom uint64
 }
 
-// ListRequest asks for rows. Kind is the plural word of the tool:  sessions,
-// turns, requests or processes.
+// ListRequest asks for rows of one kind.
 type ListRequest struct {
 	Kind      ResourceKind
 	SessionID string

@@ -1,8 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -10,14 +12,22 @@ import (
 // something, or time runs out, which is no error. It ends no work. When ctx
 // ends it returns ctx's error.
 //
-// Errors: CodeInvalidArgument for a wrong number of ids, CodeNotFound.
+// With a Pattern a process counts as finished when its output matches, or when
+// it has ended without.
+//
+// Errors: CodeInvalidArgument for a wrong number of ids or a pattern that
+// cannot be used, CodeNotFound, CodeStoreFailed.
 func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitResult, error) {
-	ids := slices.Compact(slices.Clone(r.IDs))
+	ids := distinct(r.IDs)
 	if len(ids) == 0 || len(ids) > maxAwaitIDs {
 		return AwaitResult{}, Errorf(CodeInvalidArgument, "await takes 1 to %d ids, not %d", maxAwaitIDs, len(ids)).
 			WithHint("Give turn, session, process or request ids.")
 	}
-	wake := make(chan struct{}, 1)
+	look, err := h.newLook(c.Owner, ids, r)
+	if err != nil {
+		return AwaitResult{}, err
+	}
+	defer look.end()
 	deadline := time.NewTimer(r.Wait)
 	defer deadline.Stop()
 	var tick <-chan time.Time
@@ -26,15 +36,9 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 		defer t.Stop()
 		tick = t.C
 	}
-	watched := map[*actor]func(){}
-	defer func() {
-		for _, stop := range watched {
-			stop()
-		}
-	}()
 	over := false
 	for {
-		res, others, err := h.look(ctx, c.Owner, ids, wake, watched)
+		res, others, err := look.at(ctx)
 		if err != nil {
 			return AwaitResult{}, err
 		}
@@ -49,7 +53,7 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 		}
 		for waiting := true; waiting; {
 			select {
-			case <-wake:
+			case <-look.wake:
 				waiting = false
 			case <-poll:
 				waiting = false
@@ -58,8 +62,7 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 			case <-tick:
 				r.Progress(res)
 				// Time passes for what is shown even when nothing happens.
-				res, others, err = h.look(ctx, c.Owner, ids, wake, watched)
-				if err != nil {
+				if res, others, err = look.at(ctx); err != nil {
 					return AwaitResult{}, err
 				}
 				if out, done := judge(r, res); done {
@@ -72,38 +75,122 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 	}
 }
 
-// look reads the resources, after it has registered for the wakes of those
+// distinct keeps the first of equal ids.
+func distinct(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// look is one call's view of the resources it waits for.
+type look struct {
+	h        *Harness
+	owner    string
+	ids      []string
+	wake     chan struct{}
+	watched  map[any]func() // by actor, or id of a process
+	matchers map[string]*matcher
+}
+
+func (h *Harness) newLook(owner string, ids []string, r AwaitRequest) (*look, error) {
+	l := &look{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, matchers: map[string]*matcher{}}
+	if r.Pattern == "" {
+		return l, nil
+	}
+	for _, id := range ids {
+		if !strings.HasPrefix(id, PrefixProcess) {
+			continue
+		}
+		m, err := newMatcher(r.Pattern, r.After)
+		if err != nil {
+			return nil, err
+		}
+		l.matchers[id] = m
+	}
+	switch n := len(l.matchers); {
+	case n == 0:
+		return nil, Errorf(CodeInvalidArgument, "pattern needs a process, and none is among the ids").WithDetail("field", "pattern")
+	case n > 1 && r.After > 0:
+		return nil, Errorf(CodeInvalidArgument, "after is a cursor of one process, and %d are among the ids", n).
+			WithHint("Leave after out, or await one process.").WithDetail("field", "after")
+	}
+	return l, nil
+}
+
+func (l *look) end() {
+	for _, stop := range l.watched {
+		stop()
+	}
+}
+
+// at reads the resources, after it has registered for the wakes of those
 // hosted here, so that no change falls between. others says that some live
 // elsewhere and must be looked at again.
-func (h *Harness) look(ctx context.Context, owner string, ids []string, wake chan struct{}, watched map[*actor]func()) (res []Resource, others bool, err error) {
-	for _, id := range ids {
-		r, err := h.Get(ctx, owner, id)
+func (l *look) at(ctx context.Context) (res []Resource, others bool, err error) {
+	for _, id := range l.ids {
+		r, err := l.h.Get(ctx, l.owner, id)
 		if err != nil {
 			return nil, false, err
 		}
-		if r.Session != nil {
-			a := h.liveActor(owner, r.Session.Session.ID)
-			if a != nil && watched[a] == nil {
-				watched[a] = a.wakes.watch(wake)
-				if r, err = h.Get(ctx, owner, id); err != nil {
-					return nil, false, err
-				}
+		hosted, fresh := l.watch(r)
+		if fresh {
+			if r, err = l.h.Get(ctx, l.owner, id); err != nil {
+				return nil, false, err
 			}
-			others = others || a == nil && !r.Done()
-		} else {
-			others = others || !r.Done()
+		}
+		others = others || !hosted && !r.Done()
+		if m := l.matchers[id]; m != nil {
+			if err := m.read(ctx, l.h, l.owner, id, r.Process.LastSeq); err != nil {
+				return nil, false, err
+			}
+			r.Matched = m.found
 		}
 		res = append(res, r)
 	}
 	return res, others, nil
 }
 
+// watch registers for the wakes of a resource that is hosted here, once.
+func (l *look) watch(r Resource) (hosted, fresh bool) {
+	if r.Kind == KindProcess {
+		if l.watched[r.ID] != nil {
+			return true, false
+		}
+		if l.h.processes == nil || r.Done() {
+			return false, false
+		}
+		stop, ok := l.h.processes.Watch(l.owner, r.ID, l.wake)
+		if ok {
+			l.watched[r.ID] = stop
+		}
+		// One that is not there any more has ended between the two looks.
+		return ok, true
+	}
+	if r.Session == nil {
+		return false, false
+	}
+	a := l.h.liveActor(l.owner, r.Session.Session.ID)
+	if a == nil {
+		return false, false
+	}
+	if l.watched[a] == nil {
+		l.watched[a] = a.wakes.watch(l.wake)
+		return true, true
+	}
+	return true, false
+}
+
 // judge says whether a wait is over, and why.
 func judge(r AwaitRequest, res []Resource) (Outcome, bool) {
-	done, asks := 0, false
+	done, asks, matched := 0, false, false
 	for _, x := range res {
-		if x.Done() {
+		if x.Done() || x.Matched != nil {
 			done++
+			matched = matched || x.Matched != nil
 			continue
 		}
 		asks = asks || r.WakeOnRequest && slices.ContainsFunc(x.Pending(), func(q Request) bool {
@@ -111,6 +198,8 @@ func judge(r AwaitRequest, res []Resource) (Outcome, bool) {
 		})
 	}
 	switch {
+	case (done == len(res) || r.Any) && matched:
+		return OutcomeMatched, true
 	case done == len(res) || r.Any && done > 0:
 		return OutcomeDone, true
 	case asks:
@@ -124,9 +213,15 @@ func settleOrder(o Outcome, res []Resource) AwaitResult {
 	out := AwaitResult{Outcome: o, Results: slices.Clone(res)}
 	slices.SortStableFunc(out.Results, func(x, y Resource) int {
 		dx, dy := x.Done(), y.Done()
+		if mx, my := x.Matched != nil, y.Matched != nil; mx != my && !dx && !dy {
+			if mx {
+				return -1
+			}
+			return 1
+		}
 		switch {
 		case dx && dy:
-			return x.finishedAt().Compare(y.finishedAt())
+			return cmp.Or(x.finishedAt().Compare(y.finishedAt()), cmp.Compare(x.finishedSeq(), y.finishedSeq()))
 		case dx:
 			return -1
 		case dy:
@@ -135,11 +230,25 @@ func settleOrder(o Outcome, res []Resource) AwaitResult {
 		return 0
 	})
 	for _, x := range out.Results {
-		if !x.Done() {
+		if !x.Done() && x.Matched == nil {
 			out.WaitingOn = append(out.WaitingOn, x.ID)
 		}
 	}
 	return out
+}
+
+// finishedSeq tells apart what came to rest at the same instant: in one session
+// the earlier turn has the lower one.
+func (r Resource) finishedSeq() uint64 {
+	switch r.Kind {
+	case KindTurn:
+		return r.Turn.LastSeq
+	case KindProcess:
+		return r.Process.LastSeq
+	case KindSession:
+		return r.Session.Session.LastSeq
+	}
+	return 0
 }
 
 // finishedAt says when a resource came to rest.

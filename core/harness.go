@@ -148,9 +148,10 @@ func (h *Harness) forget(a *actor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := key{a.owner, a.id}
-	if h.actors[k] == a {
-		delete(h.actors, k)
+	if h.actors[k] != a {
+		return // its place may be another's by now
 	}
+	delete(h.actors, k)
 	for conv, owner := range h.convs {
 		if owner == k {
 			delete(h.convs, conv)

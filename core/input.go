@@ -31,8 +31,8 @@ type inSend struct {
 	// Preview is what snapshots show of the prompt; "" means its beginning.
 	Preview string
 	Input   TurnInput
-	Queue  bool
-	Key    *KeyRecord
+	Queue   bool
+	Key     *KeyRecord
 }
 
 // inSteer adds to the running turn.
@@ -151,6 +151,7 @@ const (
 	TimerSessionIdle
 	TimerRequest
 	TimerHangup
+	TimerAsk // how long the caller waits who has a person asked
 )
 
 // TimerID names one timer: its kind and the turn, request or op that it is of.

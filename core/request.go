@@ -125,7 +125,7 @@ type Request struct {
 	RequestSpec
 	CreatedAt  time.Time   `json:"created_at"`
 	ExpiresAt  time.Time   `json:"expires_at,omitzero"`
-	AskedUser  string      `json:"asked_user,omitempty"`
+	AskedUser  string      `json:"asked_user,omitempty"` // AskedNow and what follows it
 	Resolution *Resolution `json:"resolution,omitempty"`
 }
 

@@ -142,6 +142,8 @@ type SessionConfig struct {
 	Metadata        map[string]string `json:"metadata,omitempty"`
 	AnswerBy        AnswerBy          `json:"answer_by"`
 	Timeouts        Timeouts          `json:"timeouts"`
+	// CloseAtRest closes the session when it is idle after a turn.
+	CloseAtRest bool `json:"close_at_rest,omitempty"`
 
 	Env             map[string]string          `json:"-"`
 	MCPServers      map[string]json.RawMessage `json:"-"`

@@ -47,6 +47,11 @@ func (h *simHost) checkDeadlines() {
 		}
 		for _, q := range t.Requests {
 			timer := TimerID{Kind: TimerRequest, ID: q.Rec.ID}
+			if asked := (TimerID{Kind: TimerAsk, ID: q.Rec.ID}); q.Rec.AskedUser == AskedNow && q.Claim == nil {
+				must(asked, "a person is asked")
+			} else if q.Rec.AskedUser == AskedNow {
+				may(asked)
+			}
 			switch {
 			case q.Claim != nil:
 				must(TimerID{Kind: TimerCommand, Op: q.Claim.Op}, "an answer is on its way")

@@ -206,7 +206,7 @@ func (h *simHost) checkStep(before State, in Input, out []Effect) {
 
 func simIsCommand(in Input) bool {
 	switch in.(type) {
-	case inSend, inSteer, inRespond, inInterrupt, inConfigure, inClose, inResume:
+	case inSend, inSteer, inRespond, inAsk, inInterrupt, inConfigure, inClose, inResume:
 		return true
 	}
 	return false
@@ -339,6 +339,8 @@ func simTokenOf(in Input) Token {
 	case inSteer:
 		return in.Token
 	case inRespond:
+		return in.Token
+	case inAsk:
 		return in.Token
 	case inInterrupt:
 		return in.Token

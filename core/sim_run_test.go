@@ -63,7 +63,7 @@ func expectedInWorlds() []string {
 	}
 	for _, st := range []SessionStatus{StatusOpening, StatusIdle, StatusStarting, StatusRunning, StatusAwaitingInput, StatusCancelling,
 		StatusClosing, StatusUnavailable, StatusClosed, StatusFailed, StatusKilled} {
-		for _, in := range []string{"inSend", "inSteer", "inRespond", "inInterrupt", "inConfigure", "inClose", "inShutdown", "inStoreFailed"} {
+		for _, in := range []string{"inSend", "inSteer", "inRespond", "inAsk", "inInterrupt", "inConfigure", "inClose", "inShutdown", "inStoreFailed"} {
 			out = append(out, string(st)+" "+in)
 		}
 		if st.Live() && st != StatusOpening {

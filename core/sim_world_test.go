@@ -61,6 +61,7 @@ const (
 	simFollowUp
 	simSteer
 	simRespond
+	simAskUser
 	simInterrupt
 	simConfigure
 	simClose
@@ -87,11 +88,11 @@ const (
 	simShutdown
 )
 
-var simCalls = map[simKind]string{simSend: "send", simFollowUp: "follow_up", simSteer: "steer", simRespond: "respond",
+var simCalls = map[simKind]string{simSend: "send", simFollowUp: "follow_up", simSteer: "steer", simRespond: "respond", simAskUser: "ask",
 	simInterrupt: "interrupt", simConfigure: "configure", simClose: "close", simKill: "kill", simResume: "resume"}
 
 // simWeights says how often each kind happens.
-var simWeights = map[simKind]int{simStart: 60, simSend: 24, simFollowUp: 24, simSteer: 8, simRespond: 24, simInterrupt: 8,
+var simWeights = map[simKind]int{simStart: 60, simSend: 24, simFollowUp: 24, simSteer: 8, simRespond: 24, simAskUser: 8, simInterrupt: 8,
 	simConfigure: 5, simClose: 2, simKill: 1, simResume: 16, simOpened: 60, simAnswer: 50, simBegin: 8, simContent: 40, simEnd: 20,
 	simAsk: 24, simWithdraw: 5, simChange: 3, simDie: 1, simHungUp: 12, simStale: 2, simBehave: 8, simTick: 20, simTimer: 4,
 	simDrain: 150, simStoreMode: 3, simRecovered: 6, simCrash: 1, simShutdown: 1}
@@ -239,7 +240,10 @@ func (w *simWorld) callers(h *simHost, k simKind, d *simDice) bool {
 		return false
 	}
 	t := h.wait("call " + simCalls[k])
-	key := h.key(t, d)
+	var key *KeyRecord
+	if k != simAskUser { // it takes none
+		key = h.key(t, d)
+	}
 	var in Input
 	switch k {
 	case simSend, simFollowUp:
@@ -248,6 +252,9 @@ func (w *simWorld) callers(h *simHost, k simKind, d *simDice) bool {
 		in = inSteer{Token: t, TurnID: h.someTurn(d), Input: TurnInput{Prompt: "left"}, Key: key}
 	case simRespond:
 		in = inRespond{Token: t, RequestID: h.someRequest(d), Response: someResponse(d), By: ByCaller, Key: key}
+	case simAskUser:
+		said := []string{AskedNow, AskedNow, AskedDeclined, AskedCancelled, AskedNoAnswer}[d.n(5)]
+		in = inAsk{Token: t, RequestID: h.someRequest(d), Said: said, For: time.Duration(1+d.n(60)) * time.Second}
 	case simInterrupt:
 		in = inInterrupt{Token: t, TurnID: h.someTurn(d), ClearQueue: d.n(4) == 0, Key: key}
 	case simConfigure:

@@ -32,7 +32,7 @@ func (h *Harness) StartSession(ctx context.Context, c Caller, r StartRequest) (S
 
 func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *KeyRecord) (SessionView, error) {
 	cfg := r.Config
-	cfg.Owner = c.Owner
+	cfg.Owner, cfg.CloseAtRest = c.Owner, r.CloseAtRest
 	if r.Fork {
 		if err := h.forkFrom(ctx, c, r, &cfg); err != nil {
 			return SessionView{}, err
@@ -59,7 +59,7 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 		return SessionView{}, err
 	}
 	token := h.token()
-	in := inStart{Token: token, Key: k, Warnings: h.sharedCheckout(ctx, cfg)}
+	in := inStart{Token: token, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)}
 	v, err := h.await(ctx, a, token, in)
 	// With an id or a key the start outlives its caller, who finds it by that.
 	if !chosen && k == nil && ctx.Err() != nil && IsContext(err) {
@@ -252,7 +252,7 @@ func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id strin
 		return SessionView{}, err
 	}
 	token := h.token()
-	v, err := h.await(context.WithoutCancel(ctx), a, token, inResume{Token: token, Config: cfg, Key: k, Warnings: h.sharedCheckout(ctx, cfg)})
+	v, err := h.await(context.WithoutCancel(ctx), a, token, inResume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)})
 	if err != nil && rec.Instance != h.store.Instance() {
 		h.giveBack(rec)
 	}
@@ -273,6 +273,7 @@ func (h *Harness) giveBack(rec SessionRecord) {
 // or less than it was without its caller saying so.
 func resumeConfig(rec SessionRecord, given SessionConfig) (SessionConfig, error) {
 	cfg := rec.Launch
+	cfg.CloseAtRest = false // whoever resumes it has more to say
 	var missing []string
 	need := func(had []string, now []string) {
 		for _, n := range had {

@@ -43,6 +43,8 @@ func (m *machine) step(in Input) {
 		m.steer(in)
 	case inRespond:
 		m.respond(in)
+	case inAsk:
+		m.ask(in)
 	case inInterrupt:
 		m.interrupt(in)
 	case inConfigure:

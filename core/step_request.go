@@ -115,6 +115,7 @@ func (m *machine) dropRequest(t *ActiveTurn, id string) *ActiveTurn {
 		m.rearmIdle(t)
 	}
 	m.disarm(TimerID{Kind: TimerRequest, ID: id})
+	m.disarm(TimerID{Kind: TimerAsk, ID: id})
 	return t
 }
 

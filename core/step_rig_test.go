@@ -333,7 +333,7 @@ func describeEffects(out []Effect) string {
 
 var timerWords = map[TimerKind]string{TimerStartup: "startup", TimerTurnStart: "turn_start", TimerCommand: "command",
 	TimerInterrupt: "interrupt", TimerTurnRuntime: "turn_runtime", TimerTurnIdle: "turn_idle",
-	TimerSessionIdle: "session_idle", TimerRequest: "request", TimerHangup: "hangup"}
+	TimerSessionIdle: "session_idle", TimerRequest: "request", TimerHangup: "hangup", TimerAsk: "ask"}
 
 func eventWord(a doAppend) string {
 	w := string(a.Type)

@@ -40,6 +40,10 @@ func (m *machine) timer(id TimerID) {
 		if t != nil && t.Requests[i].Claim == nil {
 			m.noAnswer(t, t.Requests[i])
 		}
+	case TimerAsk:
+		if t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID }); t != nil {
+			m.asked(t, i, AskedNoAnswer, 0)
+		}
 	case TimerHangup:
 		if m.s.Closing != nil && m.s.Closing.HungUp {
 			m.do(doHangup{Epoch: m.s.Epoch}) // no grace is left: the tree is killed
