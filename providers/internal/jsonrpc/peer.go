@@ -111,13 +111,19 @@ func (p *Peer) Call(method string, params, tag any, written func(error)) error {
 
 // Notify sends a notification; nil params are left out.
 func (p *Peer) Notify(method string, params any) error {
+	return p.NotifyThen(method, params, nil)
+}
+
+// NotifyThen sends a notification like Notify. written, if not nil, is called
+// once by the writer.
+func (p *Peer) NotifyThen(method string, params any, written func(error)) error {
 	raw, err := marshal(params)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.post(envelope{Method: method, Params: raw}, nil)
+	return p.post(envelope{Method: method, Params: raw}, written)
 }
 
 // Reply answers the request with the given id.

@@ -147,7 +147,7 @@ func TestWrittenHearsOfTheFrameAndOfItsFailure(t *testing.T) {
 	p := NewPeer(in, outW, Options{})
 	heard := make(chan error, 2)
 	tell := func(err error) { heard <- err }
-	if err := p.Call("m", nil, nil, tell); err != nil {
+	if err := p.NotifyThen("m", nil, tell); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := bufio.NewReader(outR).ReadString('\n'); err != nil {

@@ -1,0 +1,117 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// executable is an agent that was found.
+type executable struct {
+	path     string
+	args     []string
+	searched []string // directories
+	manifest manifest // of the npm package that it came in, if it did
+	script   bool     // path needs Node
+}
+
+// manifest is what an npm package says of itself.
+type manifest struct {
+	Version string `json:"version"`
+	Engines struct {
+		Node string `json:"node"`
+	} `json:"engines"`
+}
+
+func (p *provider) installHint() string {
+	if p.agent.Install == "" {
+		return "Check the command in the provider configuration."
+	}
+	return "Install it: " + p.agent.Install
+}
+
+// find looks for the agent. npm puts launchers into PATH that need Node and
+// start a native program; where that lies is known, it is started itself.
+//
+// The error is CodeProviderNotReady.
+func (p *provider) find() (executable, error) {
+	a := p.agent
+	if len(a.Command) == 0 {
+		return executable{}, core.Errorf(core.CodeProviderNotReady, "%s has no command", a.Name)
+	}
+	path, searched, err := process.LookPath(a.Command[0], slices.Concat(p.opts.PathDirs, process.DefaultDirs()))
+	exe := executable{path: path, args: a.Command[1:], searched: searched}
+	if err != nil {
+		return exe, core.Errorf(core.CodeProviderNotReady, "the %s command was not found: %w", a.Command[0], err).
+			WithHint("%s, or name its directory with --path-dir.", p.installHint()).WithDetail("searched", searched)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return exe, nil // it was there a moment ago; starting it will say more
+	}
+	var root string
+	exe.manifest, root = readManifest(real)
+	exe.script = nodeScript(real)
+	if a.Native != "" && root != "" {
+		native := filepath.Join(root, filepath.FromSlash(fmt.Sprintf(a.Native, npmPlatform())))
+		if info, err := os.Stat(native); err == nil && info.Mode().IsRegular() {
+			exe.path, exe.script = native, false
+		}
+	}
+	return exe, nil
+}
+
+// npmPlatform is this platform as npm's packages name it.
+func npmPlatform() string {
+	system, arch := runtime.GOOS, runtime.GOARCH
+	if system == "windows" {
+		system = "win32"
+	}
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	return system + "-" + arch
+}
+
+// readManifest finds the package.json of the package that a file lies in, and
+// the package's directory.
+func readManifest(file string) (m manifest, root string) {
+	dir := filepath.Dir(file)
+	for range 6 {
+		f, err := os.Open(filepath.Join(dir, "package.json"))
+		if err == nil {
+			err = json.NewDecoder(io.LimitReader(f, maxManifest)).Decode(&m)
+			_ = f.Close()
+			if err == nil && m.Version != "" {
+				return m, dir
+			}
+		}
+		if parent := filepath.Dir(dir); parent != dir && filepath.Base(dir) != "node_modules" {
+			dir = parent
+			continue
+		}
+		break
+	}
+	return manifest{}, ""
+}
+
+// nodeScript says whether a file is a script for Node.
+func nodeScript(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := io.ReadFull(f, head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	return strings.HasPrefix(line, "#!") && strings.Contains(line, "node")
+}

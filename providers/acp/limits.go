@@ -1,0 +1,70 @@
+package acp
+
+import "time"
+
+// Bounds of one conversation and of a probe.
+const (
+	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
+	// them the agent's output is not read, which is its back-pressure.
+	maxQueued      = 256
+	maxQueuedBytes = 8 << 20
+
+	// maxHistory and maxHistoryBytes bound what is kept of a conversation that
+	// is repeated at the opening, when nobody calls Recv yet.
+	maxHistory      = 10_000
+	maxHistoryBytes = 16 << 20
+
+	// maxText is the longest message; what goes on after it is another one.
+	maxText = 16 << 20
+
+	// maxTools is how many tools of one turn are known by their id.
+	maxTools = 4096
+
+	// maxPast is how many ended tools are known by their id, for what comes
+	// late, and to keep an id that is used again apart.
+	maxPast = 4096
+
+	// maxRequests is how many questions may be open; more are declined.
+	maxRequests = 64
+
+	// maxGarbage is how much of a line that is no JSON-RPC is kept.
+	maxGarbage = 4 << 10
+
+	// maxStderr is how much of the end of stderr is kept.
+	maxStderr = 8 << 10
+
+	// maxFile is the largest file that is read or written for an agent.
+	maxFile = 16 << 20
+
+	// maxTerminals is how many terminals an agent may have.
+	maxTerminals = 32
+
+	// maxTerminalOutput is how much of the end of a terminal's output is kept
+	// for the agent; it may ask for less.
+	maxTerminalOutput = 1 << 20
+
+	// maxDiffLines is the longest text, in lines, whose change is shown as a
+	// diff.
+	maxDiffLines = 20_000
+
+	// maxConfig is the largest configuration file.
+	maxConfig = 1 << 20
+
+	// exitWait is how long a lost link waits for the exit status, so that the
+	// error can name it.
+	exitWait = 2 * time.Second
+
+	// cancelAgain is how long after session/cancel it is said again, and
+	// maxCancels how often it is said.
+	cancelAgain = 2 * time.Second
+	maxCancels  = 4
+
+	// terminalStart is how long the start of a terminal may take.
+	terminalStart = 10 * time.Second
+
+	// terminalStop is how long a terminal may take for a polite end.
+	terminalStop = 2 * time.Second
+
+	// maxManifest is the largest package.json that is looked at for a version.
+	maxManifest = 1 << 20
+)

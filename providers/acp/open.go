@@ -1,0 +1,235 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+)
+
+// exchange is a call of the opening: the reader runs take in its place among
+// the frames, then done hears of it.
+type exchange struct {
+	take func(json.RawMessage) error
+	done chan error
+}
+
+// exchanged handles the response to an exchange; the conn's mu is held.
+func exchanged(m jsonrpc.Message) bool {
+	if m.Call == nil {
+		return false
+	}
+	e, ok := m.Call.Tag.(*exchange)
+	if !ok {
+		return false
+	}
+	if m.Error != nil {
+		e.done <- m.Error
+		return true
+	}
+	e.done <- e.take(m.Result)
+	return true
+}
+
+// ask makes one call of the opening and waits for its response.
+func (c *conn) ask(ctx context.Context, method string, params any, take func(json.RawMessage) error) error {
+	e := &exchange{take: take, done: make(chan error, 1)}
+	err := c.peer.Call(method, params, e, nil)
+	if err == nil {
+		select {
+		case err = <-e.done:
+		case <-c.child.Done():
+			err = fmt.Errorf("it ended: %s", exitText(c.child.Exit()))
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return c.openError(method, err)
+}
+
+// openError is why an opening failed, with the next step where it is known.
+func (c *conn) openError(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *core.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		return core.Errorf(core.CodeStartFailed, "%s did not open (%s): %w", c.agent.Name, method, err)
+	}
+	text := errorText(e)
+	failed := core.Errorf(core.CodeStartFailed, "%s did not open (%s): %s", c.agent.Name, method, text)
+	switch {
+	case errorCode(e.Code, text) == core.TurnAuthRequired:
+		return failed.WithHint("Sign in with the agent's own command first, or give its key by env.")
+	case method == wire.SessionLoad || method == wire.SessionResume || method == wire.SessionFork:
+		return failed.WithHint("The agent may not have kept the conversation; start a new one.")
+	}
+	return failed
+}
+
+// open shakes hands, checks every wish against what the agent says of itself,
+// opens the session, and sets what has to be set.
+func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
+	hello := wire.InitializeParams{
+		ProtocolVersion: wire.Version,
+		ClientInfo:      wire.Implementation{Name: "harness-mcp", Title: "harness-mcp", Version: ownVersion()},
+		ClientCapabilities: wire.ClientCapabilities{
+			FS: wire.FileSystem{ReadTextFile: true, WriteTextFile: true}, Terminal: true,
+		},
+	}
+	var agent wire.InitializeResult
+	err := c.ask(ctx, wire.Initialize, hello, func(raw json.RawMessage) error {
+		if err := json.Unmarshal(raw, &agent); err != nil {
+			return err
+		}
+		c.t.caps = agent.AgentCapabilities
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if v := strings.Trim(string(agent.ProtocolVersion), `"`); v != "1" {
+		return core.Errorf(core.CodeProviderNotReady, "%s speaks version %s of the Agent Client Protocol, not 1", c.agent.Name, v)
+	}
+	method, params, bad := c.sessionCall(cfg, agent.AgentCapabilities)
+	if bad != nil {
+		return bad
+	}
+	if err := c.openSession(ctx, method, params); err != nil {
+		return err
+	}
+	if err := c.settings(ctx, cfg); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t.phase = live
+	if c.t.lost > 0 {
+		c.ready.Warnings = append(c.ready.Warnings, fmt.Sprintf("The agent repeated a long conversation; %d pieces of it were not kept.", c.t.lost))
+	}
+	c.ready.ProviderSessionID, c.ready.PID = c.t.session, c.child.PID()
+	c.ready.Model, c.ready.ReasoningEffort = c.t.offers.currentModel(), c.t.offers.currentEffort()
+	if agent.AgentInfo != nil {
+		c.ready.Version = agent.AgentInfo.Version
+	}
+	return nil
+}
+
+// sessionCall gives the call that opens the session. A conversation that the
+// journal knows is resumed, which repeats nothing; another one is loaded, which
+// repeats it. An agent that has one of the two gets that.
+func (c *conn) sessionCall(cfg core.SessionConfig, caps wire.AgentCapabilities) (string, wire.SessionParams, *core.Error) {
+	p := wire.SessionParams{CWD: cfg.CWD, SessionID: cfg.ProviderSesID}
+	servers, err := mcpServers(cfg.MCPServers, caps.MCPCapabilities)
+	if err != nil {
+		return "", p, err
+	}
+	p.MCPServers = servers
+	if len(cfg.AddDirs) > 0 {
+		if has(caps, "additionalDirectories") {
+			p.AdditionalDirectories = cfg.AddDirs
+		} else {
+			c.ready.Warnings = append(c.ready.Warnings, "The agent takes no additional directories; they only widen what it may read and write through this server.")
+		}
+	}
+	lacks := func(what string) *core.Error {
+		return core.Errorf(core.CodeCapability, "%s says that it cannot %s a conversation", c.agent.Name, what)
+	}
+	switch {
+	case cfg.ProviderSesID == "":
+		return wire.SessionNew, p, nil
+	case cfg.Fork && !has(caps, "fork"):
+		return "", p, lacks("fork")
+	case cfg.Fork:
+		return wire.SessionFork, p, nil
+	case has(caps, "resume") && (cfg.Epoch > 1 || !caps.LoadSession):
+		return wire.SessionResume, p, nil
+	case caps.LoadSession:
+		return wire.SessionLoad, p, nil
+	}
+	return "", p, lacks("resume")
+}
+
+func has(caps wire.AgentCapabilities, name string) bool {
+	raw, ok := caps.SessionCapabilities[name]
+	return ok && string(raw) != "null" && string(raw) != "false"
+}
+
+// openSession makes the call. Updates may come before its answer.
+func (c *conn) openSession(ctx context.Context, method string, params wire.SessionParams) error {
+	c.mu.Lock()
+	if method == wire.SessionLoad || method == wire.SessionResume {
+		c.t.session = params.SessionID
+	}
+	if method == wire.SessionLoad || method == wire.SessionFork {
+		c.t.phase = history
+	}
+	c.mu.Unlock()
+	return c.ask(ctx, method, params, func(raw json.RawMessage) error {
+		var r wire.SessionResult
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return err
+		}
+		if r.SessionID != "" {
+			c.t.session = r.SessionID
+		}
+		if c.t.session == "" {
+			return errors.New("the session has no id")
+		}
+		c.t.offers = readOffers(r)
+		return nil
+	})
+}
+
+// settings sets what the caller wants and the agent does not do by itself. The
+// mode that asks is set always: some agents judge for themselves otherwise.
+func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
+	c.mu.Lock()
+	mode := c.agent.modeFor(c.t.set.approval)
+	ch := core.Changes{Model: cfg.Model, ReasoningEffort: cfg.ReasoningEffort, ApprovalMode: c.t.set.approval}
+	calls, err := c.t.settingCalls(ch)
+	offers := c.t.offers
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if mode != "" && !offers.hasMode(mode) && c.t.set.approval != core.ApprovalAuto {
+		c.ready.Warnings = append(c.ready.Warnings, "The agent offers no mode "+mode+"; when it asks is up to its own configuration.")
+	}
+	for _, k := range calls {
+		err := c.ask(ctx, k.method, k.params, func(raw json.RawMessage) error {
+			c.t.tookSetting(jsonrpc.Message{Result: raw})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if offers.hasMode(mode) {
+		c.t.offers.mode = mode
+	}
+	if cfg.Model != "" {
+		c.t.offers.model = cfg.Model
+	}
+	return nil
+}
+
+// ownVersion is the version of this program.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,167 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// transport is the one way in which these agents are spoken to here.
+const transport = "acp"
+
+// Options say how an agent is found and started.
+type Options struct {
+	Runner   process.Runner // where it runs; required
+	PathDirs []string       // directories to search after PATH
+	Logger   *slog.Logger   // nil: the default one
+}
+
+type provider struct {
+	agent Agent
+	opts  Options
+	log   *slog.Logger
+}
+
+// New makes the provider of one agent. It does no I/O.
+func New(agent Agent, opts Options) core.Provider {
+	p := &provider{agent: agent, opts: opts, log: opts.Logger}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	p.log = p.log.With("provider", agent.Name)
+	return p
+}
+
+func or(s, otherwise core.Support) core.Support {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// Spec describes what the agent can do by this adapter. What it declares itself
+// is known only when it runs, and is held to then.
+func (p *provider) Spec() core.Spec {
+	a := p.agent
+	auto := core.Emulated
+	if a.Can.Model.OK() || len(a.Modes) > 0 {
+		auto = core.Native
+	}
+	return core.Spec{
+		Name: a.Name, Title: a.Title, Install: a.Install,
+		Transports: []core.TransportSpec{{
+			Name: transport, Default: true,
+			Capabilities: core.Capabilities{
+				TokenStreaming: core.Native,
+				Questions:      core.Unsupported,
+				Approvals:      core.Native,
+				Interrupt:      core.Native,
+				Steer:          core.Unsupported,
+				Resume:         or(a.Can.Resume, core.Experimental),
+				Fork:           or(a.Can.Fork, core.Unsupported),
+				Configure:      auto,
+				PerSessionMCP:  or(a.Can.MCP, core.Experimental),
+				Skills:         core.Unsupported,
+				Attachments:    or(a.Can.Images, core.Experimental),
+
+				StructuredOutput: core.Unsupported,
+			},
+			Approval: []core.ApprovalMode{core.ApprovalDefault, core.ApprovalPrompt, core.ApprovalAutoEdit, core.ApprovalAuto},
+			Sandbox:  []core.SandboxMode{core.SandboxDefault},
+			Efforts:  a.Efforts,
+		}},
+	}
+}
+
+// Open starts the agent and a session in it.
+func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
+	if err := check(p.agent, cfg); err != nil {
+		return nil, err
+	}
+	exe, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	env := process.Environ(os.Environ(), p.environment(cfg), cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
+	child, err := p.opts.Runner.Start(ctx, process.Spec{
+		Path: exe.path, Args: exe.args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
+	})
+	switch core.CodeOf(err) {
+	case "":
+	case core.CodeNotFound, core.CodeInternal:
+		return nil, core.Errorf(core.CodeProviderNotReady, "%s could not be started: %w", p.agent.Command[0], err).WithHint("%s", p.installHint())
+	default: // a wrong directory, say: nothing that is the agent's fault
+		return nil, err
+	}
+	c := newConn(child, p, cfg, env)
+	if err := c.open(ctx, cfg); err != nil {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = c.Close(gone) // by force: there is nothing to save yet
+		return nil, err
+	}
+	return c, nil
+}
+
+// environment is what is laid over the inherited one: the agent's own
+// variables, and over them the session's.
+func (p *provider) environment(cfg core.SessionConfig) map[string]string {
+	all := maps.Clone(p.agent.Env)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, name := range cfg.UnsetEnv {
+		delete(all, name)
+	}
+	maps.Copy(all, cfg.Env)
+	return all
+}
+
+// check refuses what ACP has no word for.
+func check(a Agent, cfg core.SessionConfig) *core.Error {
+	none := func(what, hint string) *core.Error {
+		return core.Errorf(core.CodeOption, "%s has no %s over ACP", a.Name, what).WithHint("%s", hint)
+	}
+	switch {
+	case cfg.Transport != "" && cfg.Transport != transport:
+		return core.Errorf(core.CodeOption, "%s has no transport %q", a.Name, cfg.Transport).WithHint("Use %s.", transport)
+	case cfg.SandboxMode != "" && cfg.SandboxMode != core.SandboxDefault:
+		return none("sandbox modes", "Leave sandbox_mode out; approval_mode says what the agent may do unasked.")
+	case cfg.SystemPrompt != "":
+		return none("system prompt", "Put it into the first prompt, or into the agent's own instruction file.")
+	case len(cfg.AllowedTools) > 0 || len(cfg.DisallowedTools) > 0:
+		return none("lists of allowed or disallowed tools", "Use approval_mode to limit it.")
+	case len(cfg.Skills) > 0:
+		return core.Errorf(core.CodeCapability, "%s takes no skills per session", a.Name)
+	case len(cfg.OutputSchema) > 0:
+		return core.Errorf(core.CodeCapability, "%s has no structured output over ACP", a.Name)
+	case len(cfg.ProviderOptions) > 0:
+		return core.Errorf(core.CodeOption, "%s has no provider options", a.Name)
+	}
+	return nil
+}
+
+func newSettings(a Agent, cfg core.SessionConfig, f fence) settings {
+	mode := cfg.ApprovalMode
+	if mode == "" {
+		mode = core.ApprovalDefault
+	}
+	s := settings{agent: a, approval: mode, effort: cfg.ReasoningEffort, inside: f.inside}
+	if cfg.Epoch > 1 {
+		s.prefix = fmt.Sprintf("%d.", cfg.Epoch)
+	}
+	return s
+}
+
+// directories are those that the agent's client works in.
+func directories(cfg core.SessionConfig) []string {
+	dirs := append([]string{cfg.CWD}, cfg.AddDirs...)
+	return slices.DeleteFunc(dirs, func(d string) bool { return !filepath.IsAbs(d) })
+}

@@ -1,0 +1,165 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
+)
+
+// speech is a message or a thought that is being said.
+type speech struct {
+	item    string
+	kind    string // of its chunks
+	message string // the agent's id for it, if any
+	text    strings.Builder
+}
+
+// update takes one session/update. While the agent repeats a conversation, all
+// but the state of the session is history.
+func (t *translator) update(kind string, body, raw json.RawMessage) {
+	switch kind {
+	case wire.ModeChanged, wire.ConfigChanged, wire.CommandsAvailable, wire.InfoChanged, wire.UsageChanged:
+		t.state(kind, body, raw)
+		return
+	}
+	if t.phase == history {
+		t.notice(core.Content{Payload: core.ProviderEvent{Kind: "history: " + kind, Data: body}, Raw: raw})
+		return
+	}
+	u := t.turn
+	if u == nil {
+		t.event(kind, raw)
+		return
+	}
+	switch kind {
+	case wire.MessageChunk, wire.ThoughtChunk:
+		t.chunk(u, kind, body, raw)
+	case wire.ToolCallNew, wire.ToolCallChanged:
+		t.toolUpdate(u, body, raw)
+	case wire.Plan:
+		t.plan(body, raw)
+	default: // the user's own words among them
+		t.event(kind, raw)
+	}
+}
+
+// state takes what an agent says of the session.
+func (t *translator) state(kind string, body, raw json.RawMessage) {
+	switch kind {
+	case wire.ConfigChanged:
+		var p wire.ConfigParams
+		if json.Unmarshal(body, &p) != nil {
+			t.broken(kind, raw)
+			return
+		}
+		t.offered(p.ConfigOptions, raw)
+	case wire.ModeChanged:
+		var p wire.ModeParams
+		if json.Unmarshal(body, &p) == nil {
+			t.offers.mode = p.CurrentModeID
+		}
+	case wire.UsageChanged:
+		if t.usage == string(body) {
+			return // said before
+		}
+		t.usage = string(body)
+		var p wire.UsageParams
+		if json.Unmarshal(body, &p) == nil && p.Cost != nil && p.Cost.Currency == "USD" && p.Cost.Amount > 0 {
+			t.content(core.UsageUpdated{CostUSD: &p.Cost.Amount, Scope: core.UsageSession}, raw)
+			return
+		}
+	}
+	t.event(kind, raw)
+}
+
+// chunk takes a piece of a message or of a thought.
+func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
+	var c wire.Chunk
+	if json.Unmarshal(body, &c) != nil {
+		t.broken(kind, raw)
+		return
+	}
+	if c.Content.Type != wire.Plain {
+		t.endSpeech(u, false)
+		t.event(kind+" of type "+c.Content.Type, raw)
+		return
+	}
+	if kind == wire.MessageChunk && t.aside(u, c.Content.Text, raw) {
+		return
+	}
+	if c.Content.Text == "" {
+		return
+	}
+	u.mistake = nil
+	s := u.speech
+	if s == nil || s.kind != kind || s.message != c.MessageID || s.text.Len()+len(c.Content.Text) > maxText {
+		t.endSpeech(u, false)
+		name := "msg"
+		if kind == wire.ThoughtChunk {
+			name = "think"
+		}
+		s = &speech{item: t.item(name), kind: kind, message: c.MessageID}
+		u.speech = s
+	}
+	s.text.WriteString(c.Content.Text)
+	if kind == wire.ThoughtChunk {
+		t.content(core.ReasoningDelta{Item: s.item, Text: c.Content.Text}, raw)
+		return
+	}
+	u.spoke = true
+	t.content(core.MessageDelta{Item: s.item, Text: c.Content.Text}, raw)
+}
+
+// endSpeech reports the whole of what was being said.
+func (t *translator) endSpeech(u *turn, cut bool) {
+	s := u.speech
+	if s == nil {
+		return
+	}
+	u.speech = nil
+	if s.kind == wire.ThoughtChunk {
+		t.content(core.Reasoning{Item: s.item, Text: s.text.String(), Partial: cut}, nil)
+		return
+	}
+	t.content(core.Message{Item: s.item, Text: s.text.String(), Partial: cut}, nil)
+}
+
+// aside takes a chunk that is not the model's words.
+func (t *translator) aside(u *turn, text string, raw json.RawMessage) bool {
+	for _, a := range t.set.agent.Quirks.Asides {
+		if !strings.HasPrefix(text, a.Prefix) {
+			continue
+		}
+		if a.Means == AsideWarning {
+			if u.speech != nil {
+				return false // in the middle of a message it is that message's
+			}
+			t.content(core.Warning{Message: text}, raw)
+			return true
+		}
+		t.endSpeech(u, true)
+		code := errorCode(0, text)
+		t.content(core.ProviderError{Message: text, Code: string(code), WillRetry: a.Means == AsideRetry}, raw)
+		if a.Means == AsideError {
+			u.mistake = &core.TurnError{Code: code, Message: text}
+		}
+		return true
+	}
+	return false
+}
+
+// plan takes the agent's whole plan.
+func (t *translator) plan(body, raw json.RawMessage) {
+	var p wire.PlanParams
+	if json.Unmarshal(body, &p) != nil {
+		t.broken(wire.Plan, raw)
+		return
+	}
+	steps := make([]core.PlanStep, len(p.Entries))
+	for i, e := range p.Entries {
+		steps[i] = core.PlanStep{Text: e.Content, Status: e.Status}
+	}
+	t.content(core.PlanUpdated{Steps: steps}, raw)
+}
