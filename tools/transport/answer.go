@@ -82,7 +82,9 @@ func (a *answer) finish(status int, message any) error {
 		header.Set("Content-Length", strconv.Itoa(e.buf.Len()))
 		a.extend()
 		a.w.WriteHeader(status)
-		_, a.err = a.w.Write(e.buf.Bytes())
+		if _, a.err = a.w.Write(e.buf.Bytes()); a.err == nil {
+			a.err = a.control.Flush() // the handler may have ended this goroutine
+		}
 	}
 	a.end()
 	return a.err

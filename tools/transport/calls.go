@@ -38,6 +38,8 @@ type calls struct {
 	drained chan struct{} // closed once closed and empty
 }
 
+var errEnding = &refusal{codeBusy, "the server is shutting down"}
+
 // call is one request in flight, from the moment it was read until its
 // response was written.
 type call struct {
@@ -69,7 +71,7 @@ func (t *calls) admit(ctx context.Context, id string, l lane, size int) (*call, 
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return nil, &refusal{codeBusy, "the server is shutting down"}
+		return nil, errEnding
 	case t.live[id] != nil:
 		return nil, &refusal{mcp.INVALID_REQUEST, "a request with this id is still in flight"}
 	case t.count[l] >= t.limit[l]:

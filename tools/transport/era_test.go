@@ -25,6 +25,10 @@ var whoami = tool("whoami", func(ctx context.Context, _ mcp.CallToolRequest) (*m
 })
 
 func TestHandlersLearnTheirClientInBothEras(t *testing.T) {
+	onEachTransport(t, testHandlersLearnTheirClientInBothEras)
+}
+
+func testHandlersLearnTheirClientInBothEras(t *testing.T, dial dialer) {
 	for name, tc := range map[string]struct {
 		hello func(*mcptest.Client, context.Context) json.RawMessage
 		want  string
@@ -33,7 +37,7 @@ func TestHandlersLearnTheirClientInBothEras(t *testing.T) {
 		"modern": {(*mcptest.Client).Discover, "mcptest 2026-07-28 modern=true elicits=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mcptest.Pipe(t, newServer(whoami))
+			c := dial(t, newServer(whoami))
 			c.Capabilities = map[string]any{"elicitation": map[string]any{}}
 			tc.hello(c, t.Context())
 			if got := c.MustCall(t.Context(), "whoami", nil).Text; got != tc.want {
@@ -43,8 +47,10 @@ func TestHandlersLearnTheirClientInBothEras(t *testing.T) {
 	}
 }
 
-func TestDiscoverOffersBothEras(t *testing.T) {
-	c := mcptest.Pipe(t, newServer())
+func TestDiscoverOffersBothEras(t *testing.T) { onEachTransport(t, testDiscoverOffersBothEras) }
+
+func testDiscoverOffersBothEras(t *testing.T, dial dialer) {
+	c := dial(t, newServer())
 	var result struct {
 		SupportedVersions []string `json:"supportedVersions"`
 	}
@@ -59,7 +65,11 @@ func TestDiscoverOffersBothEras(t *testing.T) {
 }
 
 func TestCapabilitiesOfAModernRequestDoNotOutliveIt(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(whoami))
+	onEachTransport(t, testCapabilitiesOfAModernRequestDoNotOutliveIt)
+}
+
+func testCapabilitiesOfAModernRequestDoNotOutliveIt(t *testing.T, dial dialer) {
+	c := dial(t, newServer(whoami))
 	c.Capabilities = map[string]any{"elicitation": map[string]any{}}
 	c.Discover(t.Context())
 	c.MustCall(t.Context(), "whoami", nil)
@@ -81,7 +91,11 @@ var asking = tool("ask", func(_ context.Context, r mcp.CallToolRequest) (*mcp.Ca
 })
 
 func TestLegacyElicitationMakesTheRoundTrip(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(asking))
+	onEachTransport(t, testLegacyElicitationMakesTheRoundTrip)
+}
+
+func testLegacyElicitationMakesTheRoundTrip(t *testing.T, dial dialer) {
+	c := dial(t, newServer(asking))
 	c.Capabilities = map[string]any{"elicitation": map[string]any{}}
 	c.Answer = func(method string, params json.RawMessage) (any, error) {
 		if method != "elicitation/create" {
@@ -98,7 +112,11 @@ func TestLegacyElicitationMakesTheRoundTrip(t *testing.T) {
 }
 
 func TestARefusedElicitationIsAnErrorOfTheCall(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(asking))
+	onEachTransport(t, testARefusedElicitationIsAnErrorOfTheCall)
+}
+
+func testARefusedElicitationIsAnErrorOfTheCall(t *testing.T, dial dialer) {
+	c := dial(t, newServer(asking))
 	c.Initialize(t.Context())
 	_, err := c.Call(t.Context(), "ask", nil)
 	var failed *mcptest.RPCError
@@ -136,7 +154,11 @@ func TestAnElicitationEndsWithItsClient(t *testing.T) {
 }
 
 func TestACancelledElicitationIsWithdrawn(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(asking))
+	onEachTransport(t, testACancelledElicitationIsWithdrawn)
+}
+
+func testACancelledElicitationIsWithdrawn(t *testing.T, dial dialer) {
+	c := dial(t, newServer(asking))
 	asked, hold := make(chan struct{}), make(chan struct{})
 	defer close(hold)
 	c.Answer = func(string, json.RawMessage) (any, error) {
@@ -157,7 +179,11 @@ func TestACancelledElicitationIsWithdrawn(t *testing.T) {
 }
 
 func TestModernElicitationReturnsInputRequests(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(asking))
+	onEachTransport(t, testModernElicitationReturnsInputRequests)
+}
+
+func testModernElicitationReturnsInputRequests(t *testing.T, dial dialer) {
+	c := dial(t, newServer(asking))
 	c.Capabilities = map[string]any{"elicitation": map[string]any{}}
 	c.Discover(t.Context())
 	var result struct {
@@ -223,8 +249,12 @@ func isUpdate(uri string) func(mcptest.Message) bool {
 }
 
 func TestLegacySubscribersHearOfTheirResourcesOnly(t *testing.T) {
+	onEachTransport(t, testLegacySubscribersHearOfTheirResourcesOnly)
+}
+
+func testLegacySubscribersHearOfTheirResourcesOnly(t *testing.T, dial dialer) {
 	srv := newServer()
-	c, other := mcptest.Pipe(t, srv), mcptest.Pipe(t, srv)
+	c, other := dial(t, srv), dial(t, srv)
 	c.Initialize(t.Context())
 	other.Initialize(t.Context())
 	for _, uri := range []string{"x://a", "x://b", "x://end"} {
@@ -321,8 +351,12 @@ func TestModernStreamsCarryWhatTheyAskedFor(t *testing.T) {
 }
 
 func TestAModernClientWithoutAStreamHearsNothing(t *testing.T) {
+	onEachTransport(t, testAModernClientWithoutAStreamHearsNothing)
+}
+
+func testAModernClientWithoutAStreamHearsNothing(t *testing.T, dial dialer) {
 	srv := newServer()
-	c := mcptest.Pipe(t, srv)
+	c := dial(t, srv)
 	c.Discover(t.Context())
 	c.MustCall(t.Context(), "noop", nil)
 	srv.AddTools(tool("another", nil))

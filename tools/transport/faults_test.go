@@ -21,6 +21,10 @@ import (
 )
 
 func TestFaultyMessagesAreRefusedAndTheConnectionLives(t *testing.T) {
+	onEachTransport(t, testFaultyMessagesAreRefusedAndTheConnectionLives)
+}
+
+func testFaultyMessagesAreRefusedAndTheConnectionLives(t *testing.T, dial dialer) {
 	for name, tc := range map[string]struct {
 		line string
 		code int
@@ -36,7 +40,7 @@ func TestFaultyMessagesAreRefusedAndTheConnectionLives(t *testing.T) {
 		"an unknown tool":    {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no"}}`, mcp.INVALID_PARAMS},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mcptest.Pipe(t, newServer())
+			c := dial(t, newServer())
 			c.Initialize(t.Context())
 			seen := len(c.Messages())
 			if err := c.SendRaw([]byte(tc.line + "\n\r\n  \n")); err != nil {
@@ -55,7 +59,11 @@ func TestFaultyMessagesAreRefusedAndTheConnectionLives(t *testing.T) {
 }
 
 func TestALineThatIsTooLongIsRefusedAndTheConnectionLives(t *testing.T) {
-	c := mcptest.Pipe(t, newServer())
+	onEachTransport(t, testALineThatIsTooLongIsRefusedAndTheConnectionLives)
+}
+
+func testALineThatIsTooLongIsRefusedAndTheConnectionLives(t *testing.T, dial dialer) {
+	c := dial(t, newServer())
 	c.Initialize(t.Context())
 	seen := len(c.Messages())
 	long := bytes.Repeat([]byte("x"), transport.MaxMessage)
@@ -71,7 +79,11 @@ func TestALineThatIsTooLongIsRefusedAndTheConnectionLives(t *testing.T) {
 }
 
 func TestAMessageOfManyMegabytesIsServed(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(tool("size", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	onEachTransport(t, testAMessageOfManyMegabytesIsServed)
+}
+
+func testAMessageOfManyMegabytesIsServed(t *testing.T, dial dialer) {
+	c := dial(t, newServer(tool("size", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(fmt.Sprint(len(r.GetString("text", "")))), nil
 	})))
 	c.Initialize(t.Context())
@@ -101,8 +113,12 @@ func TestFragmentsInEveryShapeAreOneMessage(t *testing.T) {
 }
 
 func TestAPanicIsAnInternalErrorThatNamesItsLogEntry(t *testing.T) {
+	onEachTransport(t, testAPanicIsAnInternalErrorThatNamesItsLogEntry)
+}
+
+func testAPanicIsAnInternalErrorThatNamesItsLogEntry(t *testing.T, dial dialer) {
 	var log syncBuffer
-	c := mcptest.Pipe(t, newServer(
+	c := dial(t, newServer(
 		tool("panic", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("the secret cause") }),
 		tool("exit", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			runtime.Goexit()
@@ -146,7 +162,11 @@ func (s *syncBuffer) String() string {
 }
 
 func TestAResultWithoutJSONFormIsAnInternalError(t *testing.T) {
-	c := mcptest.Pipe(t, newServer(tool("odd", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	onEachTransport(t, testAResultWithoutJSONFormIsAnInternalError)
+}
+
+func testAResultWithoutJSONFormIsAnInternalError(t *testing.T, dial dialer) {
+	c := dial(t, newServer(tool("odd", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultStructured(map[string]any{"f": func() {}}, "odd"), nil
 	})), transport.Options{Log: quiet()})
 	c.Initialize(t.Context())

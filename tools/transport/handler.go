@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"strconv"
 	"sync"
@@ -71,6 +72,7 @@ type Handler struct {
 	ctx    context.Context // of everything that does not belong to one request
 	cancel context.CancelFunc
 	swept  chan struct{}
+	prefix string        // of the ids of this handler's clients
 	last   atomic.Uint64 // number of the last client or stream
 
 	mu         sync.Mutex
@@ -86,6 +88,7 @@ func NewHandler(srv *server.MCPServer, opts HTTPOptions) *Handler {
 		host:       host{srv: srv, log: opts.Log},
 		opts:       opts,
 		swept:      make(chan struct{}),
+		prefix:     "http-" + rand.Text()[:8] + "-", // others may serve the same srv
 		principals: make(map[string]*principal),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -157,7 +160,7 @@ func (h *Handler) isClosing() bool {
 
 // nextID names a client or a stream. It is no secret and gives no access.
 func (h *Handler) nextID() string {
-	return "http-" + strconv.FormatUint(h.last.Add(1), 10)
+	return h.prefix + strconv.FormatUint(h.last.Add(1), 10)
 }
 
 // route serves a request that has passed the guard.
@@ -205,7 +208,12 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
 // table under key, and its context comes from ctx.
 func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, p *principal, x exchange) {
 	call, refused := p.calls.admit(ctx, x.key, h.opts.lane(x.envelope), 0)
-	if refused != nil {
+	switch refused {
+	case nil:
+	case errEnding:
+		http.Error(w, refused.message, http.StatusServiceUnavailable)
+		return
+	default:
 		writeReply(w, http.StatusOK, errorReply(x.envelope.ID, refused.code, refused.message))
 		return
 	}

@@ -61,6 +61,22 @@ const (
 	shutdownTimeout = time.Second      // for connections to close after the calls are done
 )
 
+// Bounds of Connect.
+const (
+	// DefaultPatience is how long a request waits for a server that cannot be
+	// reached.
+	DefaultPatience = 30 * time.Second
+
+	silence     = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
+	retryFirst  = 50 * time.Millisecond  // before the server is tried again; doubles
+	retryLast   = 2 * time.Second        // the longest such wait
+	maxResponse = 2 * MaxMessage         // one message of the server, in bytes
+	maxAttempts = 5                      // of one request whose connection is lost each time
+	maxIdle     = 64                     // connections kept for the next requests
+	partingTime = 500 * time.Millisecond // to tell the server that the session is over
+	maxRefusal  = 4 << 10                // of what the server says in a refusal, in bytes
+)
+
 // Options tune a transport. The zero value is ready to use.
 type Options struct {
 	// MaxCalls is how many tool calls run at once; 0 means DefaultMaxCalls.

@@ -16,8 +16,12 @@ import (
 )
 
 func TestProgressComesBeforeTheResponseAndNoneIsLost(t *testing.T) {
+	onEachTransport(t, testProgressComesBeforeTheResponseAndNoneIsLost)
+}
+
+func testProgressComesBeforeTheResponseAndNoneIsLost(t *testing.T, dial dialer) {
 	const calls, burst = 1000, 5
-	c := mcptest.Pipe(t, newServer(tool("burst", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := dial(t, newServer(tool("burst", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range burst {
 			if err := progress(ctx, r, i+1); err != nil {
 				return nil, err
@@ -68,8 +72,12 @@ func TestProgressComesBeforeTheResponseAndNoneIsLost(t *testing.T) {
 }
 
 func TestALongBurstKeepsEveryProgress(t *testing.T) {
+	onEachTransport(t, testALongBurstKeepsEveryProgress)
+}
+
+func testALongBurstKeepsEveryProgress(t *testing.T, dial dialer) {
 	const burst = 5000
-	c := mcptest.Pipe(t, newServer(tool("burst", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := dial(t, newServer(tool("burst", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range burst {
 			if err := progress(ctx, r, i+1); err != nil {
 				return nil, err
@@ -85,9 +93,13 @@ func TestALongBurstKeepsEveryProgress(t *testing.T) {
 }
 
 func TestNoNotificationFollowsTheResponse(t *testing.T) {
+	onEachTransport(t, testNoNotificationFollowsTheResponse)
+}
+
+func testNoNotificationFollowsTheResponse(t *testing.T, dial dialer) {
 	late := make(chan error, 1)
 	responded := make(chan struct{})
-	c := mcptest.Pipe(t, newServer(tool("leave", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := dial(t, newServer(tool("leave", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx = context.WithoutCancel(ctx)
 		go func() {
 			<-responded
@@ -108,11 +120,15 @@ func TestNoNotificationFollowsTheResponse(t *testing.T) {
 }
 
 func TestAControlCallIsAnsweredWhileAllOthersBlock(t *testing.T) {
+	onEachTransport(t, testAControlCallIsAnsweredWhileAllOthersBlock)
+}
+
+func testAControlCallIsAnsweredWhileAllOthersBlock(t *testing.T, dial dialer) {
 	g := newGate()
 	srv := newServer(g.tool("wait"), tool("respond", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("noted"), nil
 	}))
-	c := mcptest.Pipe(t, srv, transport.Options{
+	c := dial(t, srv, transport.Options{
 		MaxCalls: 64,
 		Control:  func(name string) bool { return name == "respond" },
 	})
@@ -147,9 +163,11 @@ func TestAControlCallIsAnsweredWhileAllOthersBlock(t *testing.T) {
 	}
 }
 
-func TestSixtyFourWaitsRunAtOnce(t *testing.T) {
+func TestSixtyFourWaitsRunAtOnce(t *testing.T) { onEachTransport(t, testSixtyFourWaitsRunAtOnce) }
+
+func testSixtyFourWaitsRunAtOnce(t *testing.T, dial dialer) {
 	g := newGate()
-	c := mcptest.Pipe(t, newServer(g.tool("wait")))
+	c := dial(t, newServer(g.tool("wait")))
 	c.Initialize(t.Context())
 	for range 64 {
 		if _, err := c.Begin("wait", nil); err != nil {
@@ -164,8 +182,12 @@ func TestSixtyFourWaitsRunAtOnce(t *testing.T) {
 }
 
 func TestARunningCallCanBeCancelledAndIsNotAnswered(t *testing.T) {
+	onEachTransport(t, testARunningCallCanBeCancelledAndIsNotAnswered)
+}
+
+func testARunningCallCanBeCancelledAndIsNotAnswered(t *testing.T, dial dialer) {
 	g := newGate()
-	c := mcptest.Pipe(t, newServer(g.tool("wait")))
+	c := dial(t, newServer(g.tool("wait")))
 	c.Initialize(t.Context())
 	r, err := c.Begin("wait", nil)
 	if err != nil {
@@ -187,8 +209,12 @@ func TestARunningCallCanBeCancelledAndIsNotAnswered(t *testing.T) {
 }
 
 func TestAQueuedCallCanBeCancelledAndNeverRuns(t *testing.T) {
+	onEachTransport(t, testAQueuedCallCanBeCancelledAndNeverRuns)
+}
+
+func testAQueuedCallCanBeCancelledAndNeverRuns(t *testing.T, dial dialer) {
 	g := newGate()
-	c := mcptest.Pipe(t, newServer(g.tool("wait")), transport.Options{MaxCalls: 1})
+	c := dial(t, newServer(g.tool("wait")), transport.Options{MaxCalls: 1})
 	c.Initialize(t.Context())
 	first, err := c.Begin("wait", map[string]any{"id": "first"})
 	if err != nil {
@@ -250,8 +276,12 @@ func TestTooManyQueuedCallsAreRefusedAndTheOthersLive(t *testing.T) {
 }
 
 func TestARequestIDInFlightIsRefusedTwice(t *testing.T) {
+	onEachTransport(t, testARequestIDInFlightIsRefusedTwice)
+}
+
+func testARequestIDInFlightIsRefusedTwice(t *testing.T, dial dialer) {
 	g := newGate()
-	c := mcptest.Pipe(t, newServer(g.tool("wait")))
+	c := dial(t, newServer(g.tool("wait")))
 	c.Initialize(t.Context())
 	r, err := c.Begin("wait", nil)
 	if err != nil {
@@ -268,8 +298,10 @@ func TestARequestIDInFlightIsRefusedTwice(t *testing.T) {
 	close(g.open)
 }
 
-func TestIDsComeBackAsTheyWere(t *testing.T) {
-	c := mcptest.Pipe(t, newServer())
+func TestIDsComeBackAsTheyWere(t *testing.T) { onEachTransport(t, testIDsComeBackAsTheyWere) }
+
+func testIDsComeBackAsTheyWere(t *testing.T, dial dialer) {
+	c := dial(t, newServer())
 	c.Initialize(t.Context())
 	for _, id := range []string{`9007199254740993`, `-1`, `1.50`, `"a\u00e9/<b>"`, `""`} {
 		for _, method := range []string{"ping", "tools/list", "no/such"} {

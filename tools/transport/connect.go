@@ -1,0 +1,296 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// ConnectOptions say which server Connect stands in front of.
+type ConnectOptions struct {
+	// URL is the server's, with its path.
+	URL string
+
+	// Token is the bearer token; "" sends none.
+	Token string
+
+	// Transport makes the requests; nil means a plain one. It must neither
+	// compress nor time out.
+	Transport *http.Transport
+
+	// Start is called when the server cannot be reached, by one goroutine at
+	// a time, and returns when it should be; nil only waits.
+	Start func(ctx context.Context) error
+
+	// Patience is how long a request waits for a server that cannot be
+	// reached; 0 means DefaultPatience.
+	Patience time.Duration
+
+	// Grace is as in Options.
+	Grace time.Duration
+
+	// Log receives what happens to the connection; nil means slog.Default().
+	Log *slog.Logger
+}
+
+func (o ConnectOptions) withDefaults() ConnectOptions {
+	if o.Transport == nil {
+		o.Transport = &http.Transport{}
+	}
+	o.Transport.MaxIdleConnsPerHost = maxIdle
+	o.Transport.DisableCompression = true
+	if o.Patience <= 0 {
+		o.Patience = DefaultPatience
+	}
+	common := Options{Grace: o.Grace, Log: o.Log}.withDefaults()
+	o.Grace, o.Log = common.Grace, common.Log
+	return o
+}
+
+// Connect serves one client over a pair of streams, as ServeStdio does, from
+// a server that runs somewhere else and outlives the client. Both eras pass.
+//
+// The server may go away and come back meanwhile. Connect then introduces the
+// client again as it introduced itself, subscribes again to what it had
+// subscribed to, reports those resources as changed, and opens its streams
+// again. A request that has not reached the server is sent again. One whose
+// response was lost is sent again if that can do no harm: if it is no tool
+// call, or one of a tool whose annotations say that it only reads or is
+// idempotent. Any other is answered with an error that says so.
+//
+// It returns nil at end of input, or the cause of ctx.
+func Connect(ctx context.Context, in io.Reader, out io.Writer, opts ConnectOptions) error {
+	opts = opts.withDefaults()
+	defer opts.Transport.CloseIdleConnections()
+	b := &bridge{
+		opts:     opts,
+		http:     &http.Client{Transport: opts.Transport},
+		in:       newLineReader(in, MaxMessage),
+		out:      newLineWriter(out),
+		inFlight: make(map[string]*relay),
+		safe:     make(map[string]bool),
+		uris:     make(map[string]struct{}),
+	}
+	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer b.cancel()
+	return b.serve(ctx, in)
+}
+
+// bridge is one client in front of a server elsewhere.
+type bridge struct {
+	opts   ConnectOptions
+	http   *http.Client
+	in     *lineReader
+	out    *lineWriter
+	ctx    context.Context // of requests
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	starting sync.Mutex // held while the server is waited for
+	renewing sync.Mutex // held while the client is introduced
+
+	mu       sync.Mutex
+	inFlight map[string]*relay
+	ended    bool
+	safe     map[string]bool     // tools that may be called again
+	hello    []byte              // the client's initialize
+	epoch    int                 // how often it was introduced
+	session  string              // of the last introduction
+	version  string              // that it agreed on
+	uris     map[string]struct{} // subscribed to
+	level    []byte              // the last logging/setLevel
+}
+
+// relay is a request on its way.
+type relay struct {
+	envelope *envelope
+	message  []byte
+	cancel   context.CancelFunc
+
+	acknowledged bool // by a stream
+}
+
+func (b *bridge) serve(ctx context.Context, in io.Reader) error {
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	read := make(chan error, 1)
+	go func() { read <- b.read(reading) }()
+	var err error
+	select {
+	case err = <-read:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-b.out.failed:
+		err = fmt.Errorf("write to the client: %w", b.out.failure())
+	}
+	stopReading()
+	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = d.SetReadDeadline(time.Unix(1, 0))
+	}
+	b.finish()
+	return err
+}
+
+// finish lets the requests in flight end, and says goodbye.
+func (b *bridge) finish() {
+	b.mu.Lock()
+	b.ended = true
+	for _, r := range b.inFlight {
+		if mcp.MCPMethod(r.envelope.Method) == mcp.MethodSubscriptionsListen {
+			r.cancel()
+		}
+	}
+	empty := len(b.inFlight) == 0
+	b.mu.Unlock()
+	grace := b.opts.Grace
+	if b.out.failure() != nil || empty {
+		grace = 0
+	}
+	if !b.settled(grace) {
+		b.cancel()
+		b.settled(abandonAfter)
+	}
+	b.part()
+	b.cancel()
+	b.work.Wait()
+	b.out.settle(abandonAfter)
+}
+
+// settled waits until no request is in flight, at most so long.
+func (b *bridge) settled(d time.Duration) bool {
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		b.mu.Lock()
+		left := len(b.inFlight)
+		b.mu.Unlock()
+		if left == 0 {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return false
+		}
+	}
+}
+
+func (b *bridge) read(ctx context.Context) error {
+	for {
+		line, err := b.in.next()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, errLineTooLong) {
+			b.refuse(nil, mcp.PARSE_ERROR, fmt.Sprintf("the message is longer than %d bytes", MaxMessage))
+			continue
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			b.receive(bytes.TrimSpace(line))
+		}
+		switch {
+		case err == nil:
+		case err == io.EOF:
+			return nil
+		default:
+			return fmt.Errorf("read from the client: %w", err)
+		}
+	}
+}
+
+// receive passes one message of the client on. The introduction and
+// notifications keep their place; requests do not wait for each other.
+func (b *bridge) receive(line []byte) {
+	e, refused := open(line)
+	switch {
+	case refused != nil:
+		b.refuse(nil, refused.code, refused.message)
+	case e.isAnswer():
+		b.spawn(func() { b.answer(&e, line) })
+	case e.Method == "notifications/cancelled":
+		b.cancelled(&e, line)
+	case !e.hasID():
+		b.tell(&e, line)
+	case mcp.MCPMethod(e.Method) == mcp.MethodInitialize:
+		b.introduce(&e, line)
+	default:
+		b.request(&e, line)
+	}
+}
+
+// spawn runs something that finish waits for. After the end it runs nothing.
+func (b *bridge) spawn(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.ended {
+		b.work.Go(f)
+	}
+}
+
+// request sends a request and passes on what comes back.
+func (b *bridge) request(e *envelope, line []byte) {
+	b.remember(e, line)
+	ctx, cancel := context.WithCancel(b.ctx)
+	r := &relay{envelope: e, message: line, cancel: cancel}
+	key := string(e.ID)
+	b.mu.Lock()
+	if b.ended {
+		b.mu.Unlock()
+		cancel()
+		return
+	}
+	taken, full := b.inFlight[key] != nil, len(b.inFlight) >= maxQueuedCalls+maxQuickCalls
+	if !taken && !full {
+		b.inFlight[key] = r
+	}
+	b.mu.Unlock()
+	switch {
+	case taken:
+		cancel()
+		b.refuse(e.ID, mcp.INVALID_REQUEST, "a request with this id is still in flight")
+		return
+	case full:
+		cancel()
+		b.refuse(e.ID, codeBusy, "too many calls in flight: wait for some to finish")
+		return
+	}
+	b.spawn(func() { // may come to nothing, but then nobody waits for the table
+		defer cancel()
+		if err := b.carry(ctx, r); err != nil && ctx.Err() == nil {
+			b.refuse(e.ID, codeBusy, err.Error())
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.inFlight, key)
+	})
+}
+
+// cancelled passes a cancellation on: in the modern era by closing the
+// response.
+func (b *bridge) cancelled(e *envelope, line []byte) {
+	b.mu.Lock()
+	r := b.inFlight[string(e.Params.RequestID)]
+	b.mu.Unlock()
+	switch {
+	case r == nil:
+	case r.envelope.modern():
+		r.cancel()
+	default:
+		b.spawn(func() { b.tell(e, line) })
+	}
+}
+
+// refuse answers for the server.
+func (b *bridge) refuse(id []byte, code int, message string) {
+	_ = b.out.post(errorReply(id, code, message)) // a failed write ends the connection
+}
