@@ -30,7 +30,7 @@ var rooms = []room{
 	{"core", []string{"github.com/google/uuid"}},
 	{"core/storetest", []string{"core", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"core/providertest", []string{"core", "github.com/google/go-cmp/...", "go.uber.org/goleak"}},
-	{"process/...", []string{"core", "process/...", "golang.org/x/sys/..."}},
+	{"process/...", []string{"core", "process/...", "golang.org/x/sys/...", "github.com/creack/pty"}},
 	{"sqlitestore/...", []string{"core", "sqlitestore/...", "modernc.org/sqlite/...", "golang.org/x/sys/..."}},
 	{"providers/...", []string{"core", "process", "providers/...", "github.com/google/uuid", "golang.org/x/sync/..."}},
 	{"tools/transport", []string{"github.com/mark3labs/mcp-go/...", "golang.org/x/sync/..."}},

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -170,23 +169,7 @@ func (a *actor) event(e doAppend, seq, textSeq uint64) Event {
 // store commits within the deadline. A commit that failed may have happened:
 // the batch's last seq on disk says so.
 func (a *actor) store(b Batch) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.host.ctx), a.host.limits.StoreTimeout)
-	defer cancel()
-	err := a.host.store.Commit(ctx, b)
-	if err == nil || len(b.Events) == 0 {
-		return err
-	}
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
-		return err
-	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(a.host.ctx), a.host.limits.StoreTimeout)
-	defer cancel()
-	last, lerr := a.host.store.LastSeq(ctx, b.Owner, b.Resource)
-	if lerr == nil && last == b.Events[len(b.Events)-1].Seq {
-		return nil
-	}
-	return err
+	return commitChecked(a.host.ctx, a.host.store, a.host.limits.StoreTimeout, b)
 }
 
 // committed takes over what the store has accepted.

@@ -142,6 +142,8 @@ type Resource struct {
 	Turn    *Turn
 	Request *Request
 	Process *ProcessSnapshot
+	// Matched is where an awaited pattern was found in a process's output.
+	Matched *OutputMatch
 }
 
 // Done says whether the resource has come to rest: a turn or request ended; a
@@ -198,6 +200,10 @@ type AwaitRequest struct {
 	// HoldRequest says of a pending request that it must not wake the caller
 	// yet, because a person is being asked. Nil holds none.
 	HoldRequest func(Request) bool
+	// Pattern, when set, ends the wait for a process when a line of its output
+	// matches, from its beginning or, for a single process, from behind After.
+	Pattern string
+	After   uint64
 	// Progress, when set, is called about once a second with the resources as
 	// they are, never after Await has returned.
 	Progress func([]Resource)
@@ -265,6 +271,9 @@ type Limits struct {
 	MaxProcesses int
 	// AllowDirs confines cwd and added directories; empty allows all.
 	AllowDirs []string
+	// AllowExec confines the executables of managed processes: names that are
+	// looked for in PATH, paths, and directories. Empty allows all.
+	AllowExec []string
 	// DropRaw keeps no provider frames.
 	DropRaw bool
 	// StopOnStoreFailure fails a session whose commit fails, instead of going

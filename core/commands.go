@@ -355,8 +355,11 @@ func (h *Harness) Close(ctx context.Context, c Caller, r CloseRequest) (Resource
 		if err != nil {
 			return Resource{}, err
 		}
-		if res.Kind == KindRequest || res.Kind == KindProcess {
+		switch res.Kind {
+		case KindRequest:
 			return Resource{}, Errorf(CodeInvalidArgument, "%s is a %s and cannot be closed", r.ID, res.Kind).WithHint("Give a session_id or a process_id.")
+		case KindProcess:
+			return h.closeProcess(ctx, c, r, k)
 		}
 		id := res.Session.Session.ID
 		if a := h.liveActor(c.Owner, id); a != nil && r.Force {

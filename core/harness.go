@@ -24,6 +24,7 @@ type Harness struct {
 	limits  Limits
 	environ []string
 	schemas SchemaCheck
+	work    Workspace
 	ctx     context.Context // ends after Shutdown: of everything that the harness owns
 	cancel  context.CancelFunc
 	quit    chan struct{}
@@ -31,15 +32,17 @@ type Harness struct {
 	tokens  atomic.Uint64
 	probes  probes
 
+	processes Processes // nil: this program runs none
+
 	providers map[string]Provider
 	names     []string
 
-	mu       sync.Mutex // guards what follows
-	actors   map[key]*actor
-	turnIDs  map[key]int    // chosen turn ids that are being admitted
-	convs    map[string]key // open provider conversations
-	calls    map[callKey]*joined
-	down     bool
+	mu      sync.Mutex // guards what follows
+	actors  map[key]*actor
+	turnIDs map[key]int    // chosen turn ids that are being admitted
+	convs   map[string]key // open provider conversations
+	calls   map[callKey]*joined
+	down    bool
 }
 
 // key names a resource: ids are unique per owner.
@@ -53,15 +56,19 @@ type Config struct {
 	Logger    *slog.Logger // nil: no log
 	// Environ is the server's own environment, for the secrets in it.
 	Environ []string
+	// Workspace sees what agents change; nil believes what they report.
+	Workspace Workspace
 	// CheckSchema checks answers for which a schema was given; nil does not.
 	CheckSchema SchemaCheck
+	// Processes runs managed processes; nil refuses them.
+	Processes Processes
 }
 
-// New makes a harness and begins its housekeeping. Shutdown ends it; the store
-// stays the caller's to close.
+// New makes a harness and begins its housekeeping. Shutdown ends it, and the
+// processes with it; the store stays the caller's to close.
 func New(cfg Config) *Harness {
 	h := &Harness{
-		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, quit: make(chan struct{}),
+		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, work: cfg.Workspace, quit: make(chan struct{}), processes: cfg.Processes,
 		providers: map[string]Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
 		convs: map[string]key{}, calls: map[callKey]*joined{},
 	}
@@ -93,7 +100,7 @@ func (l Limits) fill() Limits {
 	return l
 }
 
-// Shutdown ends every session and waits until nothing is left of them, or
+// Shutdown ends every session and process and waits until nothing is left of them, or
 // until ctx ends, when the rest is ended by force. New work is refused from
 // its beginning.
 func (h *Harness) Shutdown(ctx context.Context) error {
@@ -106,6 +113,8 @@ func (h *Harness) Shutdown(ctx context.Context) error {
 		h.wg.Wait()
 		return nil
 	}
+	processes := make(chan error, 1)
+	h.wg.Go(func() { processes <- h.endProcesses(ctx) })
 	for _, a := range actors {
 		select {
 		case a.calls <- call{in: inShutdown{}}:
@@ -121,6 +130,9 @@ func (h *Harness) Shutdown(ctx context.Context) error {
 			late = ctx.Err()
 			a.killNow()
 		}
+	}
+	if err := <-processes; late == nil {
+		late = err
 	}
 	close(h.quit)
 	h.cancel()

@@ -27,9 +27,15 @@ func (h *Harness) housekeep() {
 }
 
 // Recover reconciles every live session whose server is gone: its requests
-// expire, its turns end as interrupted, and it becomes unavailable. The server
-// calls it at boot; the harness does so again by itself.
+// expire, its turns end as interrupted, and it becomes unavailable. A process
+// of a dead server has failed. The server calls it at boot; the harness does so
+// again by itself.
 func (h *Harness) Recover(ctx context.Context) {
+	h.recoverSessions(ctx)
+	h.recoverProcesses(ctx)
+}
+
+func (h *Harness) recoverSessions(ctx context.Context) {
 	live := true
 	before := ""
 	for {
@@ -109,17 +115,22 @@ func openTurns() []string {
 	return []string{string(TurnIsQueued), string(TurnIsStarting), string(TurnIsRunning), string(TurnIsAwaitingInput), string(TurnIsCancelling)}
 }
 
-// sweep drops idempotency keys and ended sessions that are kept too long.
+// sweep drops idempotency keys and ended resources that are kept too long.
 func (h *Harness) sweep() {
 	ctx, cancel := context.WithTimeout(h.ctx, sweepEvery)
 	defer cancel()
 	if err := h.store.SweepKeys(ctx, time.Now().Add(-keyLife)); err != nil {
 		h.log.Warn("sweeping idempotency keys", "err", err)
 	}
-	if ids, err := h.prune(ctx, AllOwners, time.Now().Add(-h.limits.Retention), false); err != nil {
-		h.log.Warn("sweeping ended sessions", "err", err)
-	} else if len(ids) > 0 {
-		h.log.Info("swept ended sessions", "count", len(ids))
+	before := time.Now().Add(-h.limits.Retention)
+	for what, prune := range map[string]func(context.Context, string, time.Time, bool) ([]string, error){
+		"sessions": h.prune, "processes": h.pruneProcesses,
+	} {
+		if ids, err := prune(ctx, AllOwners, before, false); err != nil {
+			h.log.Warn("sweeping what has ended", "kind", what, "err", err)
+		} else if len(ids) > 0 {
+			h.log.Info("swept what has ended", "kind", what, "count", len(ids))
+		}
 	}
 }
 
@@ -132,7 +143,13 @@ func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string
 		if r.OlderThan < 0 {
 			return nil, Errorf(CodeInvalidArgument, "older_than_ms is negative")
 		}
-		return h.prune(ctx, c.Owner, time.Now().Add(-r.OlderThan), r.DryRun)
+		before := time.Now().Add(-r.OlderThan)
+		ids, err := h.prune(ctx, c.Owner, before, r.DryRun)
+		if err != nil {
+			return ids, err
+		}
+		more, err := h.pruneProcesses(ctx, c.Owner, before, r.DryRun)
+		return append(ids, more...), err
 	}
 	res, err := h.Get(ctx, c.Owner, r.ID)
 	if CodeOf(err) == CodeNotFound {
@@ -140,6 +157,9 @@ func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string
 	}
 	if err != nil {
 		return nil, err
+	}
+	if res.Kind == KindProcess {
+		return h.pruneProcess(ctx, c, *res.Process, r.DryRun)
 	}
 	if res.Kind != KindSession {
 		return nil, Errorf(CodeInvalidArgument, "%s is a %s; only whole sessions and processes are pruned", r.ID, res.Kind)

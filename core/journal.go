@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -157,6 +158,12 @@ func (h *Harness) Replay(ctx context.Context, owner string, r ReplayRequest) (Re
 	if err != nil {
 		return page, err
 	}
+	if events, page.AvailableFrom, err = h.showGap(ctx, q, events); err != nil {
+		return page, err
+	}
+	if page.AvailableFrom > 0 {
+		want++
+	}
 	if !q.Tail && len(events) > want {
 		events, page.More = events[:want], true
 	}
@@ -170,6 +177,31 @@ func (h *Harness) Replay(ctx context.Context, owner string, r ReplayRequest) (Re
 	return page, nil
 }
 
+// showGap puts a replay_gap in front of a page whose first events are gone, and
+// says from where on there are some.
+func (h *Harness) showGap(ctx context.Context, q EventQuery, events []Event) ([]Event, uint64, error) {
+	if q.Tail || q.TurnID != "" || len(events) > 0 && (events[0].Seq == q.After+1 || events[0].Type == ReplayGap) {
+		return events, 0, nil
+	}
+	first := events
+	if len(q.Types) > 0 || len(events) == 0 {
+		var err error
+		if first, err = h.events(ctx, EventQuery{Owner: q.Owner, Resource: q.Resource, After: q.After, Limit: 1}); err != nil {
+			return nil, 0, err
+		}
+	}
+	if len(first) == 0 || first[0].Seq == q.After+1 || first[0].Type == ReplayGap {
+		return events, 0, nil
+	}
+	return append([]Event{gapBefore(first[0])}, events...), first[0].Seq, nil
+}
+
+// gapBefore stands for the events that are gone before e.
+func gapBefore(e Event) Event {
+	return Event{SchemaVersion: SchemaVersion, Resource: e.Resource, Seq: e.Seq - 1, Type: ReplayGap,
+		At: e.At, Data: marshal(map[string]uint64{"available_from": e.Seq})}
+}
+
 // hasMore says whether a page that its byte bound may have ended goes on.
 func (h *Harness) hasMore(ctx context.Context, q EventQuery, after uint64) bool {
 	q.After, q.Limit, q.Tail, q.Raw = after, 1, false, false
@@ -180,27 +212,37 @@ func (h *Harness) hasMore(ctx context.Context, q EventQuery, after uint64) bool 
 // events reads a resource's events: from the ring when it has them all, else
 // from the store, and from both while the store is failing.
 func (h *Harness) events(ctx context.Context, q EventQuery) ([]Event, error) {
+	if h.processes != nil && strings.HasPrefix(q.Resource, PrefixProcess) {
+		if events, ok, err := h.processes.Events(ctx, q); ok {
+			return events, err
+		}
+	}
 	a := h.liveActor(q.Owner, q.Resource)
 	if a == nil {
 		return h.store.Events(ctx, q)
 	}
-	if !a.degraded.Load() {
-		if events, ok := a.ring.read(q); ok {
-			return events, nil
-		}
-		return h.store.Events(ctx, q)
+	return readJournal(ctx, h.store, &a.ring, a.degraded.Load(), q)
+}
+
+// readJournal reads the events of a live resource.
+func readJournal(ctx context.Context, store Store, r *ring, degraded bool, q EventQuery) ([]Event, error) {
+	if degraded {
+		return degradedEvents(ctx, store, r, q)
 	}
-	return h.degradedEvents(ctx, a, q)
+	if events, ok := r.read(q); ok {
+		return events, nil
+	}
+	return store.Events(ctx, q)
 }
 
 // degradedEvents joins what the store has with what only lives in memory. What
 // neither has any more shows as one replay_gap.
-func (h *Harness) degradedEvents(ctx context.Context, a *actor, q EventQuery) ([]Event, error) {
+func degradedEvents(ctx context.Context, store Store, r *ring, q EventQuery) ([]Event, error) {
 	all := q
 	all.Limit, all.Tail, all.MaxBytes = maxReplayPage+1, false, 0
-	live, from := a.ring.since(all)
+	live, from := r.since(all)
 	var out []Event
-	if stored, err := h.store.Events(ctx, all); err == nil {
+	if stored, err := store.Events(ctx, all); err == nil {
 		for _, e := range stored {
 			if len(live) == 0 || e.Seq < live[0].Seq {
 				out = append(out, e)
@@ -212,8 +254,7 @@ func (h *Harness) degradedEvents(ctx context.Context, a *actor, q EventQuery) ([
 		last = out[n-1].Seq
 	}
 	if len(live) > 0 && last < from {
-		out = append(out, Event{SchemaVersion: SchemaVersion, Resource: q.Resource, Seq: live[0].Seq - 1, Type: ReplayGap,
-			At: live[0].At, Data: marshal(map[string]uint64{"available_from": live[0].Seq})})
+		out = append(out, gapBefore(live[0]))
 	}
 	out = append(out, live...)
 	if q.Tail && len(out) > q.Limit {

@@ -197,19 +197,6 @@ func (h *Harness) getRequest(ctx context.Context, owner, id string) (Resource, e
 	return Resource{Kind: KindRequest, ID: id, Request: &r, Session: &v}, nil
 }
 
-func (h *Harness) getProcess(ctx context.Context, owner, id string) (Resource, error) {
-	ctx, cancel := h.short(ctx)
-	defer cancel()
-	rec, err := h.store.Process(ctx, owner, id)
-	if err != nil {
-		if CodeOf(err) == CodeNotFound {
-			return Resource{}, notFound("process", id)
-		}
-		return Resource{}, storeError(err)
-	}
-	return Resource{Kind: KindProcess, ID: id, Process: &rec.Process}, nil
-}
-
 // sessionOf gives the id of the session that an id stands for where a session
 // is wanted: its own, or that of a turn.
 func (h *Harness) sessionOf(ctx context.Context, owner, id string) (string, error) {
@@ -360,17 +347,6 @@ func (h *Harness) listRequests(ctx context.Context, q ListQuery) ([]Resource, []
 	for _, r := range recs {
 		items = append(items, Resource{Kind: KindRequest, ID: r.ID, Request: &r})
 		cursors = append(cursors, Cursor(r.CreatedAt, r.ID))
-	}
-	return items, cursors, err
-}
-
-func (h *Harness) listProcesses(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
-	recs, err := h.store.Processes(ctx, q)
-	var items []Resource
-	var cursors []string
-	for _, r := range recs {
-		items = append(items, Resource{Kind: KindProcess, ID: r.Process.ID, Process: &r.Process})
-		cursors = append(cursors, Cursor(r.Process.CreatedAt, r.Process.ID))
 	}
 	return items, cursors, err
 }

@@ -91,7 +91,12 @@ func (h *Harness) undo(a *actor) {
 }
 
 func (h *Harness) durability() Durability {
-	if d, ok := h.store.(interface{ Durability() Durability }); ok {
+	return durabilityOf(h.store)
+}
+
+// durabilityOf is what a store promises.
+func durabilityOf(s Store) Durability {
+	if d, ok := s.(interface{ Durability() Durability }); ok {
 		return d.Durability()
 	}
 	return Durable

@@ -17,6 +17,8 @@ import (
 type tree interface {
 	interrupt()
 	terminate()
+	// signal is for the command's process group.
+	signal(name string)
 	// kill ends every process and goes on until none is left.
 	kill()
 	// abandon is for a tree that kill did not end in time: end it by other
@@ -38,6 +40,8 @@ type child struct {
 
 	stdin          *os.File
 	stdout, stderr *output
+	noEOF          bool     // Stop leaves the end of input out
+	terminal       *os.File // our end of the command's terminal, nil for pipes
 
 	exit     Exit
 	leftover int
@@ -58,6 +62,7 @@ func newChild(l *Local, run *launch) *child {
 	return &child{
 		local:    l,
 		own:      run.own,
+		noEOF:    run.noEOF,
 		path:     run.path,
 		recorded: make(chan struct{}),
 		done:     make(chan struct{}),
@@ -100,6 +105,25 @@ func (c *child) Leftover() int {
 	}
 }
 
+// Signal sends one of core.ProcessSignals to the command's group, or, on a
+// terminal, to the group in its foreground. It does nothing once the command
+// has ended.
+func (c *child) Signal(name string) {
+	if c.ended() || c.signalForeground(name) {
+		return
+	}
+	c.tree.signal(name)
+}
+
+// Resize changes the size of the command's terminal; with pipes it does
+// nothing.
+func (c *child) Resize(s Size) error {
+	if c.terminal == nil {
+		return nil
+	}
+	return resize(c.terminal, s)
+}
+
 // exited is told by the tree: the command has ended and was reaped.
 func (c *child) exited(e Exit, leftover int) {
 	c.exit, c.leftover = e, leftover
@@ -112,6 +136,9 @@ func (c *child) emptied(left int) {
 	c.left = left
 	c.local.forget(c)
 	c.stdin.Close()
+	if c.terminal != nil {
+		c.terminal.Close()
+	}
 	close(c.gone)
 	if left == 0 {
 		c.local.erase(c)
@@ -119,14 +146,14 @@ func (c *child) emptied(left int) {
 	close(c.settled)
 }
 
-// Stop ends the tree by the ladder: end of input, EOFWait, INT, StopWait,
-// TERM, StopWait, KILL. When the command itself ends on the way, what it left
+// Stop ends the tree by the ladder: end of input, EOFWait (both not with
+// Spec.NoEOF), INT, StopWait, TERM, StopWait, KILL. When the command itself ends on the way, what it left
 // behind gets TERM, LeftoverWait, KILL. The ladder runs once: a second Stop
 // joins it. The first ctx to end among those who wait turns to KILL at once.
 // Stop returns when nothing is left; the error, CodeInternal, says that
 // something could not be ended within KillWait.
 func (c *child) Stop(ctx context.Context) error {
-	c.stopOnce.Do(func() { go c.ladder() })
+	c.beginStop()
 	select {
 	case <-c.gone:
 	case <-ctx.Done():
@@ -140,8 +167,7 @@ func (c *child) Stop(ctx context.Context) error {
 // A store that stalls delays the return by RowWait, never the kill. The error
 // is that of Stop.
 func (c *child) Kill() error {
-	c.hurryOnce.Do(func() { close(c.hurry) })
-	c.killOnce.Do(func() { go c.end() })
+	c.beginKill()
 	if c.await(KillWait) && c.left == 0 {
 		<-c.settled // within RowWait
 		return nil
@@ -150,6 +176,15 @@ func (c *child) Kill() error {
 		WithHint("It sleeps in the kernel or belongs to another user. Look at it with ps.").
 		WithDetail("pid", c.pid)
 }
+
+// beginKill ends the tree at once and does not wait for that.
+func (c *child) beginKill() {
+	c.hurryOnce.Do(func() { close(c.hurry) })
+	c.killOnce.Do(func() { go c.end() })
+}
+
+// beginStop begins the ladder, unless it has begun, and does not wait.
+func (c *child) beginStop() { c.stopOnce.Do(func() { go c.ladder() }) }
 
 // end kills the tree and sees to it that readers of its output end too. It
 // lives for at most GuardKillWait and DrainWait beyond KillWait.
@@ -171,9 +206,11 @@ func (c *child) end() {
 // ladder is the polite part of Stop. It ends when the tree is gone, when
 // somebody is in a hurry, or at its last rung, where it kills.
 func (c *child) ladder() {
-	c.stdin.Close()
-	if !c.rung(c.local.opt.EOFWait) {
-		return
+	if !c.noEOF {
+		c.stdin.Close()
+		if !c.rung(c.local.opt.EOFWait) {
+			return
+		}
 	}
 	if !c.ended() {
 		c.tree.interrupt()

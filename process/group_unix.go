@@ -12,6 +12,15 @@ import (
 // ownGroup starts a process as leader of a group of its own.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
+// ownTerminal starts a process as leader of a session whose terminal is its
+// stdin.
+func ownTerminal() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+}
+
+// signalGroup sends a signal to the group that pid leads.
+func signalGroup(pid int, name string) { _ = syscall.Kill(-pid, unix.SignalNum(name)) }
+
 func interruptGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGINT) }
 func terminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
 

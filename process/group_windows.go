@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -12,6 +13,15 @@ func ownGroup() *syscall.SysProcAttr {
 
 // Windows has no signals: the ladder waits in vain at INT and TERM, unless the
 // command ends at its end of input.
+func ownTerminal() *syscall.SysProcAttr { return ownGroup() }
+func signalGroup(int, string)           {}
+
+// openTerminal fails: Start has refused before.
+func (c *child) openTerminal(*launch) error { return errors.ErrUnsupported }
+
+func (c *child) signalForeground(string) bool { return false }
+func resize(*os.File, Size) error             { return errors.ErrUnsupported }
+
 func interruptGroup(*os.Process) {}
 func terminateGroup(*os.Process) {}
 

@@ -105,7 +105,7 @@ func (g *guard) start(o order) error {
 		Dir:   o.dir,
 		Env:   o.env,
 		Files: []uintptr{fdStdin, fdStdout, fdStderr},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		Sys:   commandAttr(o.terminal),
 	})
 	for fd := fdStdin; fd <= fdStderr; fd++ {
 		unix.Close(fd) // else nobody would ever see the end of the output
@@ -117,6 +117,17 @@ func (g *guard) start(o order) error {
 	// Nobody waits yet, so the pid is the command's even if it has ended.
 	g.report(report{kind: repStarted, a: uint64(pid), b: startTimeOf(pid)})
 	return nil
+}
+
+// commandAttr makes the command the leader of a group, or, on a terminal, of a
+// session with that terminal.
+func commandAttr(terminal bool) *syscall.SysProcAttr {
+	attr := ownGroup()
+	if terminal {
+		attr = ownTerminal()
+	}
+	attr.Pdeathsig = syscall.SIGKILL
+	return attr
 }
 
 // read passes the server's commands on until the server is gone.
@@ -167,10 +178,12 @@ func (g *guard) wait() {
 func (g *guard) run() {
 	var again <-chan time.Time
 	pause := pollMin
+	ended := false
 	commands := g.commands
 	for {
 		select {
 		case status := <-g.exits:
+			ended = true
 			g.report(report{kind: repExited, a: uint64(status), b: g.leftover()})
 		case <-g.empty:
 			g.lastExit()
@@ -185,6 +198,8 @@ func (g *guard) run() {
 				g.signalTree(syscall.SIGINT)
 			case command == cmdTerminate:
 				g.signalTree(syscall.SIGTERM)
+			case groupSignals[command] != 0 && !ended:
+				_ = syscall.Kill(-g.command, groupSignals[command])
 			}
 			if !ok {
 				commands = nil

@@ -30,7 +30,7 @@ type guarded struct {
 
 // startGuarded starts a guard and lets it execute the command.
 func startGuarded(ctx context.Context, c *child, run *launch) error {
-	frame, err := order{path: run.path, dir: run.dir, args: run.args, env: run.env}.encode()
+	frame, err := order{path: run.path, dir: run.dir, args: run.args, env: run.env, terminal: run.size != nil}.encode()
 	if err != nil {
 		return syscall.E2BIG
 	}
@@ -146,6 +146,14 @@ func (g *guarded) watch() {
 func (g *guarded) interrupt() { g.send(cmdInterrupt) }
 func (g *guarded) terminate() { g.send(cmdTerminate) }
 func (g *guarded) kill()      { g.send(cmdKill) }
+
+func (g *guarded) signal(name string) {
+	for command, sig := range groupSignals {
+		if unix.SignalName(sig) == name {
+			g.send(command)
+		}
+	}
+}
 
 // abandon kills the guard itself, and the command with it; watch does the rest.
 func (g *guarded) abandon() { _ = g.cmd.Process.Kill() }

@@ -54,3 +54,46 @@ const (
 	pollMin = 200 * time.Microsecond
 	pollMax = 100 * time.Millisecond
 )
+
+// The bounds of managed processes.
+const (
+	// SpawnWait bounds the start of one.
+	SpawnWait = 15 * time.Second
+	// OutputCap is how many bytes of a process's output, as stored, are kept;
+	// beyond it the oldest are dropped.
+	OutputCap = 256 << 20
+	// capParts is in how many parts the kept output is divided: one part is
+	// dropped at a time.
+	capParts = 16
+
+	// maxChunk is the most output in one event, in bytes.
+	maxChunk = 64 << 10
+	// chunkQuiet is how long output waits for more of it to make one event, and
+	// chunkHold how long it waits in all.
+	chunkQuiet = 5 * time.Millisecond
+	chunkHold  = 100 * time.Millisecond
+	// minRead is the first size of a read; it grows to maxChunk.
+	minRead = 4 << 10
+	// chunksAhead is how many events, of each process, wait to be stored, and
+	// piecesAhead how many reads wait to become events. Beyond it the process
+	// waits to write.
+	chunksAhead = 8
+	piecesAhead = 2
+	// commitBytes bounds the output of one commit, and so the memory of one
+	// process that writes faster than the store.
+	commitBytes = 512 << 10
+
+	// SettleQuiet and SettleMost bound the wait for the last output of a command
+	// that has ended while others hold its pipes: without news, and in all.
+	SettleQuiet = 50 * time.Millisecond
+	SettleMost  = 4 * SettleQuiet
+
+	// stopMost bounds the wait for a stop: the whole ladder, with time for the
+	// store.
+	stopMost = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 2*RowWait + 20*time.Second
+	// ShutdownWait is how long processes may take to end politely at the end of
+	// the server.
+	ShutdownWait = 2 * time.Second
+	// writePart is how much input is written at a time.
+	writePart = 16 << 10
+)

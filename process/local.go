@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -98,6 +99,10 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Child, error) {
 	if err := checkDepth(l.inherited); err != nil {
 		return nil, err
 	}
+	if runtime.GOOS == "windows" {
+		return nil, core.Errorf(core.CodeStartFailed, "commands are not run on Windows, since nothing there would end what they leave behind").
+			WithHint("Run the server in WSL.")
+	}
 	run, err := l.prepare(spec)
 	if err != nil {
 		return nil, err
@@ -121,6 +126,8 @@ type launch struct {
 	env    []string // with the marker
 	marker string
 	own    segment // our segment of the marker
+	noEOF  bool
+	size   *Size // of its terminal; nil for pipes
 	stdio  [3]*os.File
 }
 
@@ -148,6 +155,8 @@ func (l *Local) prepare(spec Spec) (*launch, error) {
 		env:    withMarker(spec.Env, marker),
 		marker: marker,
 		own:    own,
+		noEOF:  spec.NoEOF,
+		size:   spec.Terminal,
 	}, nil
 }
 
@@ -159,8 +168,12 @@ func (l *Local) launch(ctx context.Context, run *launch) (*child, error) {
 			WithHint("Guards need Linux and a program that calls process.Init first in main.")
 	}
 	c := newChild(l, run)
-	if err := c.openPipes(run); err != nil {
-		return nil, core.Errorf(core.CodeStartFailed, "no pipes for %s: %w", run.path, err)
+	open := c.openPipes
+	if run.size != nil {
+		open = c.openTerminal
+	}
+	if err := open(run); err != nil {
+		return nil, core.Errorf(core.CodeStartFailed, "no pipes or terminal for %s: %w", run.path, err)
 	}
 	start := startPlain
 	if guarded && l.opt.Guard != GuardOff {

@@ -13,29 +13,103 @@ import (
 type output struct {
 	f    *os.File
 	once sync.Once
+
+	mu       sync.Mutex
+	finished bool          // the tree is gone
+	quiet    time.Duration // of a settling output, 0 for any other
+	until    time.Time     // when it is settled at the latest
+	late     int           // bytes read after that
 }
+
+// errSettled says that a settling output has nothing more to say.
+var errSettled = errors.New("the output has settled")
 
 // Read reads as a file does and ends with io.EOF, whatever ended it.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.f.Read(p)
 	if err == nil {
+		o.goOn(n)
 		return n, nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// The tree is gone, but a process outside it holds the pipe. What is
-		// in the pipe now is all that the command wrote.
-		if n := readNow(o.f, p); n > 0 {
+		// The command, or the whole tree, is gone, but another process holds
+		// the pipe. What is in the pipe now is all that the command wrote.
+		if n := readNow(o.f, p); n > 0 && o.goOn(n) {
 			return n, nil
+		}
+		if o.settled() {
+			return 0, errSettled
 		}
 	}
 	o.f.Close()
-	return n, io.EOF
+	return max(n, 0), io.EOF
+}
+
+// settle is called when the command has ended while others hold its output:
+// Read gives errSettled when there was nothing for quiet, or after most, but
+// not before it has given all that was in the pipe by then.
+func (o *output) settle(quiet, most time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.finished {
+		return
+	}
+	o.quiet, o.until = quiet, time.Now().Add(most)
+	_ = o.f.SetReadDeadline(time.Now().Add(quiet))
+}
+
+// goOn notes n more bytes of a settling output, and says whether they may
+// still be the command's: after the last moment only as many as fit in a pipe.
+func (o *output) goOn(n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.quiet == 0 || o.finished {
+		return true
+	}
+	if next := time.Now().Add(o.quiet); next.Before(o.until) {
+		_ = o.f.SetReadDeadline(next)
+		return true
+	}
+	_ = o.f.SetReadDeadline(o.until)
+	if time.Now().Before(o.until) {
+		return true
+	}
+	o.late += n
+	return o.late <= PipeSize
+}
+
+func (o *output) settled() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.quiet != 0 && !o.finished
+}
+
+// discard reads on for those that hold the output of a command that has ended,
+// so that they do not fail for it, until they are gone.
+func (o *output) discard() {
+	o.mu.Lock()
+	if !o.finished {
+		o.quiet = 0
+		_ = o.f.SetReadDeadline(time.Time{})
+	}
+	o.mu.Unlock()
+	b := make([]byte, 4<<10)
+	for {
+		if _, err := o.Read(b); err != nil {
+			return
+		}
+	}
 }
 
 // finish is called when the tree is gone: a reader waits no longer than
 // DrainWait for others who hold the pipe.
 func (o *output) finish() {
-	o.once.Do(func() { _ = o.f.SetReadDeadline(time.Now().Add(DrainWait)) })
+	o.once.Do(func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.finished = true
+		_ = o.f.SetReadDeadline(time.Now().Add(DrainWait))
+	})
 }
 
 func closeAll(files []*os.File) {
@@ -47,5 +121,5 @@ func closeAll(files []*os.File) {
 }
 
 func (c *child) closePipes() {
-	closeAll([]*os.File{c.stdin, c.stdout.f, c.stderr.f})
+	closeAll([]*os.File{c.stdin, c.stdout.f, c.stderr.f, c.terminal})
 }

@@ -14,6 +14,9 @@ func startPlain(_ context.Context, c *child, run *launch) error {
 		Stdin: run.stdio[0], Stdout: run.stdio[1], Stderr: run.stdio[2],
 		SysProcAttr: ownGroup(),
 	}
+	if run.size != nil {
+		cmd.SysProcAttr = ownTerminal()
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -63,6 +66,12 @@ func (p *plain) kill() {
 	if p.running() {
 		killGroup(p.child.pid)
 		_ = p.cmd.Process.Kill() // the one that cannot hit another process
+	}
+}
+
+func (p *plain) signal(name string) {
+	if p.running() {
+		signalGroup(p.child.pid, name)
 	}
 }
 

@@ -22,7 +22,16 @@ type Spec struct {
 	// Resource is the session or process that the child belongs to. It goes
 	// into the child's marker variable and its row in the child log.
 	Resource string
+	// Terminal, when set, gives the command a terminal of that size in place of
+	// the pipes: Stdin writes to it, Stdout is all that it shows, Stderr is
+	// empty. The command leads a session, and that terminal is its own.
+	Terminal *Size
+	// NoEOF leaves the end of input out of Stop, which then begins with INT.
+	NoEOF bool
 }
+
+// Size is that of a terminal.
+type Size struct{ Cols, Rows int }
 
 // Child is a running command and the whole process tree below it. All methods
 // may be called from any goroutine, at any time and again.

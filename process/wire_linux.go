@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
+	"syscall"
 )
 
 // Server and guard are the same program, so what they say to each other has no
@@ -20,18 +22,32 @@ const (
 	cmdKill      = 'K'
 )
 
+// groupSignals are the commands for a signal to the command's group.
+var groupSignals = map[byte]syscall.Signal{
+	'i': syscall.SIGINT, 'q': syscall.SIGQUIT, 't': syscall.SIGTERM, 'h': syscall.SIGHUP, '1': syscall.SIGUSR1, '2': syscall.SIGUSR2,
+}
+
 // order is what a guard executes.
 type order struct {
 	path, dir string
 	args, env []string
+	terminal  bool // its stdio is a terminal, which is to be its own
 }
+
+// orderTerminal marks an order with a terminal, in front of the number of its
+// arguments.
+const orderTerminal = "t"
 
 var errOrder = errors.New("broken order")
 
 // encode gives an order as a frame: its length, then its texts, each ended by
 // NUL, which none of them can contain.
 func (o order) encode() ([]byte, error) {
-	texts := append([]string{o.path, o.dir, strconv.Itoa(len(o.args))}, o.args...)
+	n := strconv.Itoa(len(o.args))
+	if o.terminal {
+		n = orderTerminal + n
+	}
+	texts := append([]string{o.path, o.dir, n}, o.args...)
 	texts = append(texts, o.env...)
 	b := make([]byte, 4)
 	for _, t := range texts {
@@ -73,11 +89,12 @@ func parseOrder(b []byte) (order, error) {
 	if len(texts) < 3 {
 		return order{}, errOrder
 	}
-	n, err := strconv.Atoi(texts[2])
+	count, terminal := strings.CutPrefix(texts[2], orderTerminal)
+	n, err := strconv.Atoi(count)
 	if err != nil || n < 0 || n > len(texts)-3 {
 		return order{}, errOrder
 	}
-	return order{path: texts[0], dir: texts[1], args: texts[3 : 3+n], env: texts[3+n:]}, nil
+	return order{path: texts[0], dir: texts[1], args: texts[3 : 3+n], env: texts[3+n:], terminal: terminal}, nil
 }
 
 // Kinds of report.

@@ -35,8 +35,18 @@ type processObject struct {
 	FinishedAt  *time.Time      `json:"finished_at,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Cursor      uint64          `json:"cursor"`
+	Matched     *matchObject    `json:"matched,omitempty"`
+	Output      *outputObject   `json:"output,omitempty"`
+	Tail        string          `json:"tail,omitempty"`
 
 	shrink []slot
+}
+
+// matchObject is where an awaited pattern was found.
+type matchObject struct {
+	Seq    uint64         `json:"seq"`
+	Stream core.EventType `json:"stream"`
+	Line   string         `json:"line"`
 }
 
 func (c *call) process(p core.ProcessSnapshot) *processObject {
@@ -81,11 +91,29 @@ func (o *processObject) state() string {
 	if o.Reason != "" {
 		s += fmt.Sprintf(" (%s)", o.Reason)
 	}
-	return fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, cursor %d.",
+	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, cursor %d.",
 		s, sayDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes, o.Cursor)
+	if o.Leftover > 0 {
+		s += fmt.Sprintf(" It left %s running, which close ends.", sayCount(o.Leftover, "other"))
+	}
+	return s
 }
 
 func (o *processObject) prose() prose {
+	p := o.lines()
+	if o.Matched != nil {
+		p.lines = append(p.lines, fmt.Sprintf("matched on %s at %d: %s", o.Matched.Stream, o.Matched.Seq, oneLine(o.Matched.Line, maxWarning)))
+	}
+	switch {
+	case o.Output != nil:
+		p.content = o.Output.Text
+	case o.Tail != "":
+		p.content = o.Tail
+	}
+	return p
+}
+
+func (o *processObject) lines() prose {
 	p := prose{lines: []string{o.state(),
 		clip("command: "+strings.Join(append([]string{o.Executable}, o.Argv...), " "), maxWarning) + " in " + o.CWD}}
 	if o.Error != nil {

@@ -14,6 +14,7 @@ var (
 	requestOutput = output("request_id turn_id session_id status kind resolution turn error", "next")
 	sessionOutput = output("session_id status cursor current_turn last_turn error", "pending_requests", "next")
 	awaitOutput   = output("outcome error", "results", "waiting_on", "next")
+	processOutput = output("process_id status cursor exit_code signal matched output tail error", "next")
 	replayOutput  = output("cursor more available_from error", "events", "next")
 	listOutput    = output("next_page error", "items", "next")
 	pruneOutput   = output("error", "pruned", "next")
@@ -23,6 +24,7 @@ var (
 
 // outputTypes gives the types of the fields of outputs; the others are strings.
 var outputTypes = map[string]string{
+	"exit_code": "integer", "matched": "object", "output": "object",
 	"cursor": "integer", "available_from": "integer", "next_offset": "integer", "more": "boolean", "error": "object",
 	"turn": "object", "current_turn": "object", "last_turn": "object", "resolution": "object",
 }

@@ -63,6 +63,8 @@ type harness interface {
 	Replay(ctx context.Context, owner string, r core.ReplayRequest) (core.ReplayPage, error)
 	List(ctx context.Context, owner string, r core.ListRequest) (core.ListResult, error)
 	Prune(context.Context, core.Caller, core.PruneRequest) ([]string, error)
+	StartProcess(context.Context, core.Caller, core.StartProcessRequest) (core.ProcessSnapshot, error)
+	SendInput(context.Context, core.Caller, core.InputRequest) (core.InputResult, error)
 	Providers(ctx context.Context, name string, refresh bool) ([]core.ProviderInfo, error)
 }
 
@@ -142,6 +144,8 @@ func (s *surface) entries() []entry {
 		define(s, listTool),
 		define(s, closeTool),
 		define(s, pruneTool),
+		define(s, startProcessTool),
+		define(s, sendInputTool),
 	}
 	if !s.opts.Core {
 		return all

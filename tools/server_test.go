@@ -144,6 +144,7 @@ func TestAnnotationsAreAllSaid(t *testing.T) {
 		"send_message": adds, "follow_up": adds, "steer": adds,
 		"configure": settles, "interrupt": settles, "close": settles,
 		"start_session": opens, "delegate": opens,
+		"start_process": {&no, &yes, &no, &yes}, "send_input": {&no, &yes, &no, &no},
 		"respond": {&no, &yes, &no, &no}, "prune": {&no, &yes, &yes, &no},
 	}
 	got := map[string]hints{}

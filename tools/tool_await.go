@@ -18,6 +18,8 @@ type awaitArgs struct {
 	waiting
 	WakeOnRequest  *bool    `arg:"wake_on_request" doc:"default true"`
 	IgnoreRequests []string `arg:"ignore_requests" doc:"request ids already known"`
+	Pattern        string   `arg:"pattern" doc:"RE2: wait for a line of a process's output, read from its beginning"`
+	After          *int64   `arg:"after" min:"0" doc:"with one process: output after this cursor"`
 }
 
 var awaitTool = tool[awaitArgs, *awaitObject]{
@@ -30,11 +32,15 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 	meta:   alwaysShown,
 	output: awaitOutput,
 	run: func(ctx context.Context, c *call, in awaitArgs) (*awaitObject, error) {
-		res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{
+		req := core.AwaitRequest{
 			IDs: distinct(in.IDs), Any: in.Until == "any", Wait: in.duration(c.opts.Wait),
 			WakeOnRequest:  in.WakeOnRequest == nil || *in.WakeOnRequest,
-			IgnoreRequests: in.IgnoreRequests, Progress: c.sayResources,
-		})
+			IgnoreRequests: in.IgnoreRequests, Progress: c.sayResources, Pattern: in.Pattern,
+		}
+		if in.After != nil {
+			req.After = uint64(*in.After)
+		}
+		res, err := c.h.Await(ctx, c.caller, req)
 		if err != nil {
 			return nil, err
 		}
@@ -76,10 +82,10 @@ func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
 	many := len(res.Results) >= manyResults
 	for _, r := range res.Results {
 		switch {
-		case r.Done() && !many:
+		case (r.Done() || r.Matched != nil) && !many:
 			o.addDone(c, r)
 		case many:
-			if r.Done() {
+			if r.Done() || r.Matched != nil {
 				o.done++
 			}
 			o.addBare(c, r, in)

@@ -141,9 +141,7 @@ func (c *call) object(r core.Resource) body {
 		c.afterRequest(o)
 		return o
 	default:
-		o := c.process(*r.Process)
-		c.afterProcess(o)
-		return o
+		return c.processReply(r)
 	}
 }
 
@@ -152,14 +150,4 @@ func (c *call) afterRequest(o *requestObject) {
 	if o.Status != core.RequestPending {
 		o.suggest("await", "what the turn does next", args{"ids": []string{o.TurnID}})
 	}
-}
-
-func (c *call) afterProcess(o *processObject) {
-	if o.Status.Ended() {
-		o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": 20})
-		return
-	}
-	o.suggest("await", "waits for its end", args{"ids": []string{o.ProcessID}})
-	o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": 20})
-	o.suggest("close", "stops it", args{"id": o.ProcessID})
 }

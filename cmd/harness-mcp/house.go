@@ -44,10 +44,15 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 		log.Warn("ended what earlier servers left behind", "processes", len(report.Ended))
 	}
 	runner := process.NewLocal(process.Options{Log: store, Instance: store.Instance(), PathDirs: c.PathDir, Logger: log})
+	limits := c.limits()
 	h := core.New(core.Config{
-		Store:     store,
+		Store: store,
+		Processes: process.NewSupervisor(process.SupervisorOptions{
+			Local: runner, Store: store, StoreTimeout: limits.StoreTimeout, StopOnStoreFailure: limits.StopOnStoreFailure,
+			PathDirs: c.PathDir, Logger: log,
+		}),
 		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log}),
-		Limits:    c.limits(), Logger: log, Environ: os.Environ(),
+		Limits:    limits, Logger: log, Environ: os.Environ(),
 		CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
 	})
 	h.Recover(ctx)

@@ -1,0 +1,370 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// StartProcess runs a command and returns when its start is stored. One that
+// cannot be run is a failed process, and no error.
+//
+// Errors: CodeInvalidArgument, CodeForbiddenPath, CodeForbiddenExecutable,
+// CodeCapacity, CodeDepth, CodeCapability where this program runs no processes,
+// CodeIdempotency, CodeStoreFailed, CodeShuttingDown.
+func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequest) (ProcessSnapshot, error) {
+	return once(ctx, h, c, r.Once, h.keyedProcess, func(ctx context.Context, k *KeyRecord) (ProcessSnapshot, error) {
+		if h.processes == nil {
+			return ProcessSnapshot{}, noProcesses()
+		}
+		if err := h.refuseIfDown(); err != nil {
+			return ProcessSnapshot{}, err
+		}
+		spec := r.Spec
+		if err := checkProcess(&spec); err != nil {
+			return ProcessSnapshot{}, err
+		}
+		cwd, err := h.dir("cwd", spec.CWD)
+		if err != nil {
+			return ProcessSnapshot{}, err
+		}
+		spec.CWD = cwd
+		start := ProcessStart{
+			ID: NewID(PrefixProcess), Owner: c.Owner, Spec: spec, Redactor: h.redactor(SessionConfig{Env: spec.Env}),
+			AllowExec: h.limits.AllowExec, MaxLive: h.limits.MaxProcesses,
+		}
+		start.Keys = keysFor(k, start.ID)
+		return h.processes.Start(ctx, start)
+	})
+}
+
+func noProcesses() *Error {
+	return Errorf(CodeCapability, "this program runs no processes").WithHint("Use a server of harness-mcp.")
+}
+
+// keysFor completes the key of a call with the process that it is about.
+func keysFor(k *KeyRecord, id string) []KeyRecord {
+	if k == nil {
+		return nil
+	}
+	rec := *k
+	rec.Resource = id
+	return []KeyRecord{rec}
+}
+
+func checkProcess(s *ProcessSpec) error {
+	bad := func(field, format string, args ...any) error {
+		return Errorf(CodeInvalidArgument, format, args...).WithDetail("field", field)
+	}
+	if s.EnvMode == "" {
+		s.EnvMode = EnvOverlay
+	}
+	switch {
+	case strings.TrimSpace(s.Executable) == "":
+		return bad("executable", "executable is empty")
+	case s.EnvMode != EnvOverlay && s.EnvMode != EnvReplace:
+		return bad("env_mode", "env_mode is overlay or replace, not %q", s.EnvMode)
+	case s.RuntimeTimeout < 0 || s.IdleTimeout < 0:
+		return bad("runtime_timeout_ms", "a timeout is negative")
+	case !s.PTY && (s.Cols != 0 || s.Rows != 0):
+		return bad("cols", "cols and rows are for a process with pty")
+	}
+	for name := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return bad("env", "env has the name %q, which no variable can have", name)
+		}
+	}
+	if !s.PTY {
+		return nil
+	}
+	s.Stdin = true
+	if s.Cols == 0 {
+		s.Cols = 80
+	}
+	if s.Rows == 0 {
+		s.Rows = 24
+	}
+	return checkTerminal(s.Cols, s.Rows)
+}
+
+func checkTerminal(cols, rows int) error {
+	if cols < 1 || rows < 1 || cols > MaxTerminal || rows > MaxTerminal {
+		return Errorf(CodeInvalidArgument, "a terminal has 1 to %d cols and rows, not %d and %d", MaxTerminal, cols, rows).WithDetail("field", "cols")
+	}
+	return nil
+}
+
+// SendInput writes to a process, signals it or resizes its terminal, and
+// returns when the input is held for it.
+//
+// Errors: CodeInvalidArgument, CodeTooLarge, CodeNotFound,
+// CodeProcessNotRunning, CodeStdinClosed, CodeStdinBusy, CodeOtherInstance,
+// CodeIdempotency, CodeStoreFailed, CodeResponseUncertain for a key whose call
+// was cut off.
+func (h *Harness) SendInput(ctx context.Context, c Caller, r InputRequest) (InputResult, error) {
+	return once(ctx, h, c, r.Once, h.keyedInput, func(ctx context.Context, k *KeyRecord) (InputResult, error) {
+		if err := checkProcessInput(r.Input); err != nil {
+			return InputResult{}, err
+		}
+		p, hosted, err := h.hostedProcess(ctx, c.Owner, r.ProcessID)
+		if err != nil {
+			return InputResult{}, err
+		}
+		if !hosted {
+			return InputResult{}, NotRunning(p)
+		}
+		if err := h.claimKey(ctx, k); err != nil {
+			return InputResult{}, err
+		}
+		in := r.Input
+		in.Keys = keysFor(k, r.ProcessID)
+		res, err := h.processes.Input(ctx, c.Owner, r.ProcessID, in)
+		h.freeKey(k, err)
+		return res, err
+	})
+}
+
+// NotRunning refuses what only a running process takes.
+func NotRunning(p ProcessSnapshot) *Error {
+	return Errorf(CodeProcessNotRunning, "process %s is %s and takes no input", p.ID, p.Status).
+		WithHint("replay {id: %q, tail: 20} shows its last output.", p.ID).WithDetail("process_id", p.ID).WithDetail("status", p.Status)
+}
+
+func checkProcessInput(in ProcessInput) error {
+	switch {
+	case len(in.Data) > MaxInput:
+		return Errorf(CodeTooLarge, "the input has %d bytes; at most %d are taken at a time", len(in.Data), MaxInput).
+			WithHint("Write it in pieces, or to a file that the process reads.").WithDetail("bytes", len(in.Data)).WithDetail("limit", MaxInput)
+	case in.Signal != "" && !slices.Contains(ProcessSignals, in.Signal):
+		return Errorf(CodeInvalidArgument, "there is no signal %q to send", in.Signal).
+			WithHint("Signals: %s. close ends a process.", strings.Join(ProcessSignals, ", ")).WithDetail("field", "signal")
+	case len(in.Data) == 0 && !in.EOF && in.Signal == "" && in.Cols == 0 && in.Rows == 0:
+		return Errorf(CodeInvalidArgument, "there is nothing to send").WithHint("Give data, data_base64, eof, signal, or cols and rows.")
+	case in.Cols != 0 || in.Rows != 0:
+		return checkTerminal(in.Cols, in.Rows)
+	}
+	return nil
+}
+
+// hostedProcess gives a process and whether this instance has it. One that
+// another server runs is refused.
+func (h *Harness) hostedProcess(ctx context.Context, owner, id string) (ProcessSnapshot, bool, error) {
+	if h.processes != nil {
+		if p, ok := h.processes.Get(owner, id); ok {
+			return p, true, nil
+		}
+	}
+	res, err := h.Get(ctx, owner, id)
+	switch {
+	case CodeOf(err) == CodeNotFound:
+		return ProcessSnapshot{}, false, notFound("process", id)
+	case err != nil:
+		return ProcessSnapshot{}, false, err
+	case res.Kind != KindProcess:
+		return ProcessSnapshot{}, false, Errorf(CodeInvalidArgument, "%s is a %s, not a process", id, res.Kind).WithHint("Use the process_id of start_process.")
+	case !res.Process.Status.Ended():
+		return *res.Process, false, Errorf(CodeOtherInstance, "process %s is run by another server on this machine", id).
+			WithHint("Reading works here (await, inspect, replay); send commands to the server that started it.")
+	}
+	return *res.Process, false, nil
+}
+
+func (h *Harness) closeProcess(ctx context.Context, c Caller, r CloseRequest, k *KeyRecord) (Resource, error) {
+	p, hosted, err := h.hostedProcess(ctx, c.Owner, r.ID)
+	if err != nil {
+		return Resource{}, err
+	}
+	if hosted {
+		stop := ProcessStop{Force: r.Force, Note: r.Reason, Keys: keysFor(k, r.ID)}
+		if r.Force {
+			stop.Reason = ReasonForcedStop
+		}
+		if p, err = h.processes.Stop(ctx, c.Owner, r.ID, stop); err != nil {
+			return Resource{}, err
+		}
+	}
+	return Resource{Kind: KindProcess, ID: r.ID, Process: &p}, nil
+}
+
+// endProcesses stops all processes at the end of the server.
+func (h *Harness) endProcesses(ctx context.Context) error {
+	if h.processes == nil {
+		return nil
+	}
+	return h.processes.Shutdown(ctx)
+}
+
+func (h *Harness) getProcess(ctx context.Context, owner, id string) (Resource, error) {
+	if h.processes != nil {
+		if p, ok := h.processes.Get(owner, id); ok {
+			return Resource{Kind: KindProcess, ID: id, Process: &p}, nil
+		}
+	}
+	sctx, cancel := h.short(ctx)
+	defer cancel()
+	rec, err := h.store.Process(sctx, owner, id)
+	if err != nil {
+		if CodeOf(err) == CodeNotFound {
+			return Resource{}, notFound("process", id)
+		}
+		return Resource{}, storeError(err)
+	}
+	if h.orphanedProcess(rec) && h.failOrphan(ctx, rec) == nil {
+		if again, err := h.store.Process(sctx, owner, id); err == nil {
+			rec = again
+		}
+	}
+	return Resource{Kind: KindProcess, ID: id, Process: &rec.Process}, nil
+}
+
+func (h *Harness) listProcesses(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
+	recs, err := h.store.Processes(ctx, q)
+	var items []Resource
+	var cursors []string
+	have := map[string]bool{}
+	for _, r := range recs {
+		p := r.Process
+		if h.processes != nil {
+			if now, ok := h.processes.Get(p.Owner, p.ID); ok {
+				p = now
+			}
+		}
+		if h.orphanedProcess(r) && h.failOrphan(ctx, r) == nil {
+			if again, err := h.store.Process(ctx, p.Owner, p.ID); err == nil {
+				p = again.Process
+			}
+		}
+		have[p.ID] = true
+		items = append(items, Resource{Kind: KindProcess, ID: p.ID, Process: &p})
+		cursors = append(cursors, Cursor(r.Process.CreatedAt, r.Process.ID))
+	}
+	if err != nil || q.Before != "" || h.processes == nil {
+		return items, cursors, err
+	}
+	var extra []Resource // those that the store failed to take
+	for _, p := range h.processes.All(q.Owner) {
+		if !have[p.ID] && p.Durability == DurabilityDegraded && (len(q.Status) == 0 || slices.Contains(q.Status, string(p.Status))) &&
+			(q.Live == nil || *q.Live != p.Status.Ended()) {
+			extra = append(extra, Resource{Kind: KindProcess, ID: p.ID, Process: &p})
+		}
+	}
+	slices.SortFunc(extra, func(x, y Resource) int { return y.Process.CreatedAt.Compare(x.Process.CreatedAt) })
+	return append(extra, items...), append(make([]string, len(extra)), cursors...), nil
+}
+
+// orphanedProcess says that the server of a live process is gone.
+func (h *Harness) orphanedProcess(rec ProcessRecord) bool {
+	return !rec.Process.Status.Ended() && rec.Instance != h.store.Instance() && !h.store.Alive(rec.Instance)
+}
+
+// recoverProcesses fails the live processes of dead servers.
+func (h *Harness) recoverProcesses(ctx context.Context) {
+	live := true
+	before := ""
+	for {
+		recs, err := h.store.Processes(ctx, ListQuery{Owner: AllOwners, Live: &live, Before: before, Limit: DefaultPage})
+		if err != nil {
+			if ctx.Err() == nil {
+				h.log.Warn("looking for processes of dead servers", "err", err)
+			}
+			return
+		}
+		for _, rec := range recs {
+			if h.orphanedProcess(rec) {
+				if err := h.failOrphan(ctx, rec); err != nil && CodeOf(err) != CodeOtherInstance {
+					h.log.Warn("reconciling a process", "process", rec.Process.ID, "err", err)
+				}
+			}
+			before = Cursor(rec.Process.CreatedAt, rec.Process.ID)
+		}
+		if len(recs) < DefaultPage {
+			return
+		}
+	}
+}
+
+// failOrphan ends in the journal what a dead server ran: its guards, or the
+// reaper, have ended it in fact. Only the server that wins the row does it.
+func (h *Harness) failOrphan(ctx context.Context, rec ProcessRecord) error {
+	p := rec.Process
+	won, err := h.store.Claim(ctx, p.Owner, p.ID, rec.Instance, h.store.Instance())
+	if err != nil {
+		return storeError(err)
+	}
+	if !won {
+		return Errorf(CodeOtherInstance, "another server reconciles process %s", p.ID).Retry()
+	}
+	if rec, err = h.store.Process(ctx, p.Owner, p.ID); err != nil {
+		return storeError(err)
+	}
+	seq, err := h.store.LastSeq(ctx, p.Owner, p.ID)
+	if err != nil {
+		return storeError(err)
+	}
+	p = rec.Process
+	now := time.Now().UTC()
+	p.Status, p.Reason, p.FinishedAt, p.LastSeq = ProcessDoneFailed, ReasonServerRestarted, now, seq+1
+	b := Batch{Owner: p.Owner, Resource: p.ID, Instance: h.store.Instance(), ExpectSeq: seq,
+		Process: &ProcessRecord{Process: p, Launch: rec.Launch},
+		Events: []Event{{SchemaVersion: SchemaVersion, ID: NewEventID(), Resource: p.ID, Seq: seq + 1, Type: ProcessFailed, At: now,
+			Data: p.TerminalData()}}}
+	return storeError(commitChecked(ctx, h.store, h.limits.StoreTimeout, b))
+}
+
+// pruneProcess deletes one ended process, and ends what it left behind.
+func (h *Harness) pruneProcess(ctx context.Context, c Caller, p ProcessSnapshot, dry bool) ([]string, error) {
+	if !p.Status.Ended() {
+		return nil, Errorf(CodeResourceActive, "process %s is %s", p.ID, p.Status).WithHint("close {id: %q} ends it first.", p.ID)
+	}
+	if dry {
+		return []string{p.ID}, nil
+	}
+	if h.processes != nil {
+		if _, ok := h.processes.Get(p.Owner, p.ID); ok {
+			if _, err := h.processes.Stop(ctx, p.Owner, p.ID, ProcessStop{Force: true}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := h.store.Delete(ctx, p.Owner, p.ID); err != nil {
+		return nil, storeError(err)
+	}
+	return []string{p.ID}, nil
+}
+
+func (h *Harness) pruneProcesses(ctx context.Context, owner string, before time.Time, dry bool) ([]string, error) {
+	live := false
+	var ids []string
+	for cursor := ""; ; {
+		recs, err := h.store.Processes(ctx, ListQuery{Owner: owner, Live: &live, EndedBefore: before, Before: cursor, Limit: DefaultPage})
+		if err != nil {
+			return ids, storeError(err)
+		}
+		for _, rec := range recs {
+			p := rec.Process
+			cursor = Cursor(p.CreatedAt, p.ID)
+			one, err := h.pruneProcess(ctx, Caller{Owner: p.Owner}, p, dry)
+			if err != nil {
+				return ids, err
+			}
+			ids = append(ids, one...)
+		}
+		if len(recs) < DefaultPage {
+			return ids, nil
+		}
+	}
+}
+
+func (h *Harness) keyedProcess(ctx context.Context, k KeyRecord) (ProcessSnapshot, error) {
+	res, err := h.getProcess(ctx, k.Owner, k.Resource)
+	if err != nil {
+		return ProcessSnapshot{}, err
+	}
+	return *res.Process, nil
+}
+
+func (h *Harness) keyedInput(ctx context.Context, k KeyRecord) (InputResult, error) {
+	p, err := h.keyedProcess(ctx, k)
+	return InputResult{Process: p, Before: p.LastSeq}, err
+}

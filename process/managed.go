@@ -1,0 +1,463 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// managed is one process of a Supervisor. Its loop alone writes the journal;
+// what others say to it are facts, under the mutex, and a poke. So a stop needs
+// no loop that has time, and a store that stalls delays no kill.
+type managed struct {
+	s       *Supervisor
+	id      string
+	owner   string
+	journal *core.Journal
+	child   *child
+	feed    *feed // nil without input
+	redact  *core.Redactor
+
+	chunks    chan chunk
+	assembler *assembler
+	poke      chan struct{}
+	exited    chan struct{} // the facts say how the command has ended
+	over      chan struct{} // it has ended, and nothing of its tree is left
+	runtime   *time.Timer
+	idle      *time.Timer
+
+	mu      sync.Mutex // guards facts and keys
+	facts   facts
+	keys    []core.KeyRecord
+	settled chan struct{} // closed and replaced when keys were stored
+
+	view  atomic.Pointer[core.ProcessSnapshot]
+	marks []mark // of the kept output, oldest first
+	bytes int64  // of all of them
+	told  bool   // process_stopping is in the journal
+}
+
+// mark is a part of the kept output: it ends with seq and has so many bytes.
+type mark struct {
+	seq   uint64
+	bytes int64
+}
+
+func newManaged(s *Supervisor, r core.ProcessStart) *managed {
+	spec := r.Spec
+	spec.Argv = append([]string{}, r.Redactor.Strings(spec.Argv)...)
+	spec.Title, spec.CWD = r.Redactor.String(spec.Title), r.Redactor.String(spec.CWD)
+	spec.Metadata = maps.Clone(spec.Metadata)
+	for k, v := range spec.Metadata {
+		spec.Metadata[k] = r.Redactor.String(v)
+	}
+	m := &managed{
+		s: s, id: r.ID, owner: r.Owner, redact: r.Redactor,
+		facts: facts{spec: spec, path: r.Redactor.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
+		journal: core.NewJournal(core.JournalOptions{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
+			Timeout: s.opt.StoreTimeout, Stop: s.opt.StopOnStoreFailure, Logger: s.log}),
+		chunks: make(chan chunk, chunksAhead), poke: make(chan struct{}, 1),
+		exited: make(chan struct{}), over: make(chan struct{}), settled: make(chan struct{}),
+	}
+	return m
+}
+
+// command is what is to be run.
+func (m *managed) command(spec core.ProcessSpec, path string) Spec {
+	run := Spec{Path: path, Args: spec.Argv, Dir: spec.CWD, Env: m.s.environ(spec), Resource: m.id, NoEOF: true}
+	if spec.PTY {
+		run.Terminal = &Size{Cols: spec.Cols, Rows: spec.Rows}
+	}
+	return run
+}
+
+// dataStarted is the data of process_started.
+type dataStarted struct {
+	PID        int      `json:"pid"`
+	Executable string   `json:"executable"`
+	Argv       []string `json:"argv"`
+	CWD        string   `json:"cwd"`
+	PTY        bool     `json:"pty,omitempty"`
+}
+
+// dataStopping is the data of process_stopping.
+type dataStopping struct {
+	Cause  stopCause   `json:"cause"`
+	Reason core.Reason `json:"reason,omitempty"`
+	Note   string      `json:"note,omitempty"`
+	Force  bool        `json:"force,omitempty"`
+}
+
+// begin hosts a command that runs, and tells so when that is stored.
+func (m *managed) begin(ctx context.Context, c *child, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
+	m.child = c
+	spec := m.facts.spec
+	m.facts.pid, m.facts.started = c.pid, time.Now().UTC()
+	if !spec.Stdin {
+		c.stdin.Close()
+	}
+	snap, err := m.write(ctx, keys, core.Entry{Type: core.ProcessStarted, At: m.facts.started,
+		Data: encode(dataStarted{c.pid, m.facts.path, spec.Argv, spec.CWD, spec.PTY})})
+	if err != nil { // and it may not run without being stored
+		_ = c.Kill()
+		c.closePipes()
+		return core.ProcessSnapshot{}, err
+	}
+	if spec.Stdin {
+		m.feed = newFeed(c.stdin, spec.PTY)
+	}
+	pieces := make(chan piece, piecesAhead)
+	m.assembler = newAssembler(m.redact, m.chunks)
+	go pump(c.stdout, core.TypeStdout, pieces)
+	go pump(c.stderr, core.TypeStderr, pieces)
+	go m.assembler.run(pieces)
+	m.arm(spec)
+	go m.reap()
+	welcome := m.s.adopt(m)
+	go m.loop()
+	if !welcome {
+		m.end(stopFact{cause: causeShutdown, reason: core.ReasonSessionShutdown, force: true}, nil)
+	}
+	return snap, nil
+}
+
+// fail stores a process that could not start.
+func (m *managed) fail(ctx context.Context, err error, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
+	e := core.AsError(m.redact.Error(core.AsError(err)))
+	message := e.Message
+	if e.Hint != "" {
+		message += ". " + e.Hint
+	}
+	m.facts.failure = &core.TurnError{Code: e.Code, Message: message}
+	m.facts.finished = time.Now().UTC()
+	snap := m.facts.snapshot(0, "")
+	return m.write(ctx, keys, core.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
+}
+
+// arm sets the timers.
+func (m *managed) arm(spec core.ProcessSpec) {
+	if spec.RuntimeTimeout > 0 {
+		m.runtime = time.AfterFunc(spec.RuntimeTimeout, func() { m.end(stopFact{cause: causeRuntime}, nil) })
+	}
+	if spec.IdleTimeout > 0 {
+		m.idle = time.AfterFunc(spec.IdleTimeout, func() {
+			m.end(stopFact{cause: causeIdle, reason: core.ReasonIdleTimeout}, nil)
+		})
+	}
+}
+
+// reap waits for the command and lets its output come to an end.
+func (m *managed) reap() {
+	c := m.child
+	<-c.done
+	m.mu.Lock()
+	m.facts.exited, m.facts.exit, m.facts.leftover = true, c.exit, c.leftover
+	for _, t := range []*time.Timer{m.runtime, m.idle} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	m.mu.Unlock()
+	close(m.exited)
+	if c.leftover > 0 {
+		c.stdout.settle(SettleQuiet, SettleMost)
+		c.stderr.settle(SettleQuiet, SettleMost)
+	}
+	<-c.gone
+	c.stdout.finish()
+	c.stderr.finish()
+	if m.feed != nil {
+		m.feed.end()
+	}
+}
+
+// end ends the process for a reason, the first of which counts, and not after
+// the command has ended. It does not wait.
+func (m *managed) end(why stopFact, keys []core.KeyRecord) {
+	m.mu.Lock()
+	if m.facts.stop == nil && !m.facts.exited {
+		why.note = m.redact.String(why.note)
+		m.facts.stop = &why
+	}
+	m.keys = append(m.keys, keys...)
+	m.mu.Unlock()
+	m.nudge()
+	if why.force {
+		m.kill()
+		return
+	}
+	m.child.beginStop()
+}
+
+// kill ends the tree at once. It does not wait.
+func (m *managed) kill() { m.child.beginKill() }
+
+func (m *managed) nudge() {
+	select {
+	case m.poke <- struct{}{}:
+	default:
+	}
+}
+
+// input gives the process input.
+func (m *managed) input(ctx context.Context, in core.ProcessInput) (core.InputResult, error) {
+	m.mu.Lock()
+	snap, now := m.snapshot(), m.facts
+	m.mu.Unlock()
+	if now.exited {
+		now.drained = true
+		snap.Status = now.status()
+		return core.InputResult{}, core.NotRunning(snap)
+	}
+	wants := len(in.Data) > 0 || in.EOF
+	if wants && m.feed == nil {
+		return core.InputResult{}, core.Errorf(core.CodeStdinClosed, "process %s was started without input", m.id).
+			WithHint("Start it with stdin: true, or pty: true.").WithDetail("process_id", m.id)
+	}
+	if in.Signal != "" {
+		m.child.Signal(in.Signal)
+	}
+	if in.Cols > 0 {
+		if err := m.child.Resize(Size{Cols: in.Cols, Rows: in.Rows}); err != nil {
+			return core.InputResult{}, core.NotRunning(snap)
+		}
+	}
+	if wants {
+		if err := m.feed.put(in.Data, in.EOF); err != nil {
+			return core.InputResult{}, err
+		}
+	}
+	if len(in.Keys) > 0 {
+		m.keep(ctx, in.Keys)
+	}
+	return core.InputResult{Process: m.snapshot(), Before: snap.LastSeq}, nil
+}
+
+// keep has the loop store keys and waits for that.
+func (m *managed) keep(ctx context.Context, keys []core.KeyRecord) {
+	m.mu.Lock()
+	m.keys = append(m.keys, keys...)
+	stored := m.settled
+	m.mu.Unlock()
+	m.nudge()
+	select {
+	case <-stored:
+	case <-m.over:
+	case <-ctx.Done():
+	}
+}
+
+func (m *managed) snapshot() core.ProcessSnapshot {
+	if p := m.view.Load(); p != nil {
+		return *p
+	}
+	return core.ProcessSnapshot{ID: m.id, Owner: m.owner, Status: core.ProcessIsStarting}
+}
+
+// loop writes the journal until the process has ended and nothing is left of
+// it.
+func (m *managed) loop() {
+	defer m.s.forget(m)
+	chunks := m.chunks
+	for chunks != nil {
+		select {
+		case c, ok := <-chunks:
+			if !ok {
+				chunks = nil
+				break
+			}
+			if !m.output(c) {
+				chunks = nil
+			}
+		case <-m.poke:
+			m.announce()
+		case <-m.retryDue():
+			m.retry()
+		}
+	}
+	<-m.exited
+	m.finish()
+	// What it left behind lives on, as long as nobody closes it.
+	gone := m.child.settled
+	for gone != nil || !m.journal.RetryAt().IsZero() {
+		quit := m.s.quit
+		if gone != nil {
+			quit = nil // its tree first
+		}
+		select {
+		case <-gone:
+			gone = nil
+			close(m.over)
+		case <-m.poke:
+			m.announce()
+		case <-m.retryDue():
+			m.retry()
+		case <-quit:
+			m.retry()
+			return
+		}
+	}
+}
+
+// output stores a chunk with all that waits behind it, and says whether there
+// may be more.
+func (m *managed) output(c chunk) (more bool) {
+	var entries []core.Entry
+	var bytes int64
+	more = true
+	for {
+		m.count(c)
+		entries = append(entries, core.Entry{Type: c.stream, At: c.at, Data: c.data})
+		if bytes += int64(len(c.data)); bytes >= commitBytes {
+			break
+		}
+		var ok bool
+		select {
+		case c, ok = <-m.chunks:
+			if ok {
+				continue
+			}
+			more = false
+		default:
+		}
+		break
+	}
+	m.write(context.Background(), m.takeKeys(), m.stopping(entries)...)
+	m.trim(bytes)
+	return more
+}
+
+// count takes over what a chunk says of the streams.
+func (m *managed) count(c chunk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.idle != nil && !m.facts.exited {
+		m.idle.Reset(m.facts.spec.IdleTimeout)
+	}
+	if c.stream == core.TypeStdout {
+		m.facts.stdout = c.total
+	} else {
+		m.facts.stderr = c.total
+	}
+}
+
+// stopping adds process_stopping to entries, once, when there is a stop.
+func (m *managed) stopping(entries []core.Entry) []core.Entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if stop := m.facts.stop; stop != nil && !m.told {
+		m.told = true
+		entries = append(entries, core.Entry{Type: core.ProcessStopping, At: time.Now().UTC(),
+			Data: encode(dataStopping{stop.cause, stop.reason, stop.note, stop.force})})
+	}
+	return entries
+}
+
+// announce stores a stop and keys that wait.
+func (m *managed) announce() {
+	entries, keys := m.stopping(nil), m.takeKeys()
+	if m.snapshot().Status.Ended() {
+		entries = nil
+	}
+	if len(entries) > 0 || len(keys) > 0 {
+		m.write(context.Background(), keys, entries...)
+	}
+}
+
+func (m *managed) takeKeys() []core.KeyRecord {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keys := m.keys
+	m.keys = nil
+	return keys
+}
+
+// finish writes the end: the last event, whatever comes.
+func (m *managed) finish() {
+	m.mu.Lock()
+	m.facts.drained, m.facts.finished = true, time.Now().UTC()
+	m.facts.stdout, m.facts.stderr = m.assembler.total[core.TypeStdout], m.assembler.total[core.TypeStderr]
+	p := m.facts.snapshot(0, "")
+	m.mu.Unlock()
+	entries := append(m.stopping(nil), core.Entry{Type: p.Status.Terminal(), At: p.FinishedAt, Data: p.TerminalData()})
+	m.write(context.Background(), m.takeKeys(), entries...)
+}
+
+// write commits entries with the snapshot and shows it. Where the server is to
+// stop when the store fails, that ends the process.
+func (m *managed) write(ctx context.Context, keys []core.KeyRecord, entries ...core.Entry) (core.ProcessSnapshot, error) {
+	snap, err := m.journal.Write(ctx, core.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return core.ProcessRecord{Process: m.facts.snapshot(seq, d)}
+	}})
+	m.show(snap, len(keys) > 0)
+	if err != nil && m.assembler != nil { // else it has not begun
+		m.end(stopFact{cause: causeStore, force: true}, nil)
+	}
+	return snap, err
+}
+
+// show lets readers and watchers see a snapshot.
+func (m *managed) show(snap core.ProcessSnapshot, keys bool) {
+	m.view.Store(&snap)
+	m.journal.Wake()
+	if keys {
+		m.mu.Lock()
+		close(m.settled)
+		m.settled = make(chan struct{})
+		m.mu.Unlock()
+	}
+}
+
+// retryDue gives a channel that is ready when the store is to be tried again,
+// nil while it works.
+func (m *managed) retryDue() <-chan time.Time {
+	at := m.journal.RetryAt()
+	if at.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(at))
+}
+
+func (m *managed) retry() {
+	if snap, ok := m.journal.Retry(context.Background()); ok {
+		m.show(snap, false)
+	}
+}
+
+// trim drops the oldest part of the output when there is too much of it.
+func (m *managed) trim(n int64) {
+	part := m.s.opt.OutputCap / capParts
+	if k := len(m.marks); k > 0 && m.marks[k-1].bytes < part {
+		m.marks[k-1].seq, m.marks[k-1].bytes = m.journal.Seq(), m.marks[k-1].bytes+n
+	} else {
+		m.marks = append(m.marks, mark{m.journal.Seq(), n})
+	}
+	m.bytes += n
+	before := uint64(0)
+	for m.bytes > m.s.opt.OutputCap && len(m.marks) > 1 {
+		before, m.bytes = m.marks[0].seq+1, m.bytes-m.marks[0].bytes
+		m.marks = slices.Delete(m.marks, 0, 1)
+	}
+	if before == 0 {
+		return
+	}
+	if err := m.journal.Trim(context.Background(), before); err != nil {
+		m.s.log.Warn("dropping a process's oldest output", "process", m.id, "err", err)
+	}
+}
+
+func encode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("process: " + err.Error()) // structs of strings and numbers always marshal
+	}
+	return b
+}

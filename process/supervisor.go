@@ -1,0 +1,270 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// SupervisorOptions configure a Supervisor. Local and Store are required.
+type SupervisorOptions struct {
+	Local *Local
+	Store core.Store
+	// StoreTimeout bounds one commit; 0 for core's default.
+	StoreTimeout time.Duration
+	// StopOnStoreFailure ends a process whose journal cannot be written, instead
+	// of going on without durability.
+	StopOnStoreFailure bool
+	// PathDirs are searched after PATH, and are added to what children search.
+	PathDirs []string
+	// OutputCap replaces the constant of this name where it is above zero.
+	OutputCap int64
+	Logger    *slog.Logger // nil drops it
+}
+
+// Supervisor runs managed processes over a [Local] and keeps a journal of each.
+// It implements core.Processes and is safe for concurrent use.
+type Supervisor struct {
+	opt SupervisorOptions
+	log *slog.Logger
+
+	mu       sync.Mutex
+	procs    map[string]*managed
+	starting int
+	down     bool
+	quitting bool
+	quit     chan struct{}  // closed when what cannot be stored is let go
+	wg       sync.WaitGroup // the loops
+}
+
+var _ core.Processes = (*Supervisor)(nil)
+
+// NewSupervisor makes a Supervisor. It runs nothing by itself; Shutdown ends
+// it.
+func NewSupervisor(opt SupervisorOptions) *Supervisor {
+	if opt.OutputCap <= 0 {
+		opt.OutputCap = OutputCap
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Supervisor{opt: opt, log: opt.Logger, procs: make(map[string]*managed), quit: make(chan struct{})}
+}
+
+// Start implements core.Processes. A caller that leaves does not undo it.
+func (s *Supervisor) Start(ctx context.Context, r core.ProcessStart) (core.ProcessSnapshot, error) {
+	if err := s.reserve(r.MaxLive); err != nil {
+		return core.ProcessSnapshot{}, err
+	}
+	defer s.release()
+	return s.start(ctx, r)
+}
+
+func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.ProcessSnapshot, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SpawnWait)
+	defer cancel()
+	m := newManaged(s, r)
+	path, _, err := LookPath(r.Spec.Executable, s.opt.PathDirs)
+	if err == nil {
+		m.facts.path = path
+		err = s.checkAllowed(path, r.AllowExec)
+	}
+	if err == nil {
+		var c Child
+		if c, err = s.opt.Local.Start(ctx, m.command(r.Spec, path)); err == nil {
+			return m.begin(ctx, c.(*child), r.Keys)
+		}
+	}
+	switch core.CodeOf(err) {
+	case core.CodeForbiddenExecutable, core.CodeInvalidArgument, core.CodeDepth:
+		return core.ProcessSnapshot{}, err // the call is wrong, not the command
+	}
+	return m.fail(ctx, err, r.Keys)
+}
+
+// reserve takes a place among the live ones.
+func (s *Supervisor) reserve(most int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := s.starting // one that is adopted meanwhile counts twice for a moment
+	for _, m := range s.procs {
+		if !m.snapshot().Status.Ended() {
+			live++
+		}
+	}
+	switch {
+	case s.down:
+		return core.Errorf(core.CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
+	case most > 0 && live >= most:
+		return core.Errorf(core.CodeCapacity, "this server runs its %d processes (max_processes)", most).
+			WithHint("Close one (list {kind: \"processes\", live: true}), or raise --max-processes.").
+			WithDetail("limit", "max_processes").Retry()
+	}
+	s.starting++
+	return nil
+}
+
+func (s *Supervisor) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starting--
+}
+
+// adopt hosts a process that runs. It says whether it may: at the end of the
+// server it is to be ended at once.
+func (s *Supervisor) adopt(m *managed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.procs[m.id] = m
+	s.wg.Add(1)
+	return !s.down
+}
+
+// forget is for a process of which nothing is left but its journal.
+func (s *Supervisor) forget(m *managed) {
+	s.mu.Lock()
+	delete(s.procs, m.id)
+	s.mu.Unlock()
+	s.wg.Done()
+}
+
+func (s *Supervisor) find(owner, id string) *managed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.procs[id]
+	if m == nil || owner != m.owner && owner != core.AllOwners {
+		return nil
+	}
+	return m
+}
+
+// Get implements core.Processes.
+func (s *Supervisor) Get(owner, id string) (core.ProcessSnapshot, bool) {
+	m := s.find(owner, id)
+	if m == nil {
+		return core.ProcessSnapshot{}, false
+	}
+	return m.snapshot(), true
+}
+
+// All implements core.Processes, newest first.
+func (s *Supervisor) All(owner string) []core.ProcessSnapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []core.ProcessSnapshot
+	for _, m := range s.procs {
+		if owner == m.owner || owner == core.AllOwners {
+			out = append(out, m.snapshot())
+		}
+	}
+	slices.SortFunc(out, func(x, y core.ProcessSnapshot) int {
+		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return out
+}
+
+// Watch implements core.Processes.
+func (s *Supervisor) Watch(owner, id string, ch chan<- struct{}) (stop func(), ok bool) {
+	m := s.find(owner, id)
+	if m == nil {
+		return nil, false
+	}
+	return m.journal.Watch(ch), true
+}
+
+// Events implements core.Processes.
+func (s *Supervisor) Events(ctx context.Context, q core.EventQuery) ([]core.Event, bool, error) {
+	m := s.find(q.Owner, q.Resource)
+	if m == nil {
+		return nil, false, nil
+	}
+	events, err := m.journal.Events(ctx, q)
+	return events, true, err
+}
+
+// Input implements core.Processes.
+func (s *Supervisor) Input(ctx context.Context, owner, id string, in core.ProcessInput) (core.InputResult, error) {
+	m := s.find(owner, id)
+	if m == nil {
+		return core.InputResult{}, core.Errorf(core.CodeNotFound, "there is no process %q", id)
+	}
+	return m.input(ctx, in)
+}
+
+// Stop implements core.Processes. When ctx ends the stop goes on.
+func (s *Supervisor) Stop(ctx context.Context, owner, id string, r core.ProcessStop) (core.ProcessSnapshot, error) {
+	m := s.find(owner, id)
+	if m == nil {
+		return core.ProcessSnapshot{}, core.Errorf(core.CodeNotFound, "there is no process %q", id)
+	}
+	m.end(stopFact{cause: causeClosed, reason: r.Reason, note: r.Note, force: r.Force}, r.Keys)
+	late := time.NewTimer(stopMost)
+	defer late.Stop()
+	select {
+	case <-m.over:
+		return m.snapshot(), nil
+	case <-late.C:
+		return m.snapshot(), core.Errorf(core.CodeInternal, "process %s, or one that it started, could not be ended", id)
+	case <-ctx.Done():
+		return m.snapshot(), ctx.Err()
+	}
+}
+
+// Shutdown implements core.Processes. Processes have ShutdownWait to end by
+// themselves, then they are killed.
+func (s *Supervisor) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.down = true
+	procs := make([]*managed, 0, len(s.procs))
+	for _, m := range s.procs {
+		procs = append(procs, m)
+	}
+	s.mu.Unlock()
+	for _, m := range procs {
+		m.end(stopFact{cause: causeShutdown, reason: core.ReasonSessionShutdown}, nil)
+	}
+	polite, cancel := context.WithTimeout(ctx, ShutdownWait)
+	defer cancel()
+	for _, m := range procs {
+		select {
+		case <-m.over:
+		case <-polite.Done():
+			m.kill()
+		}
+	}
+	s.mu.Lock()
+	if !s.quitting {
+		s.quitting = true
+		close(s.quit) // the store had its chance: what it did not take is let go
+	}
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { s.wg.Wait(); close(ended) }()
+	late := time.NewTimer(KillWait) // for what the kernel cannot end
+	defer late.Stop()
+	select {
+	case <-ended:
+		return ctx.Err()
+	case <-late.C:
+		return core.Errorf(core.CodeInternal, "a process could not be ended")
+	}
+}
+
+// environ is the whole environment of a process.
+func (s *Supervisor) environ(spec core.ProcessSpec) []string {
+	replace := spec.EnvMode == core.EnvReplace
+	env := Environ(os.Environ(), spec.Env, spec.UnsetEnv, replace)
+	if replace {
+		return env
+	}
+	if spec.PTY && lookup(env, "TERM") == "" {
+		env = append(env, "TERM=xterm-256color")
+	}
+	return AddPath(env, s.opt.PathDirs...)
+}
