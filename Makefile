@@ -4,7 +4,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # What the checks use, each pinned here and nowhere else.
-CODEX_VERSION := 0.171.0
+# The newest Codex, and the oldest one that the adapter is held to.
+CODEX_VERSION     := 0.171.0
+CODEX_OLD_VERSION := 0.150.0
 # The newest Claude Code, and the oldest that npm still picks by itself.
 CLAUDE_VERSION     := 2.1.332
 CLAUDE_OLD_VERSION := 2.1.197
@@ -28,10 +30,12 @@ BENCHTIME    ?= 1s
 BENCH        ?= .
 
 # Before a command: it drives the real CLIs, and one that is missing is a failure.
-REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && claude=$$(scripts/claude-binary $(TOOLS)/claude) && \
+REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && codex_old=$$(scripts/codex-binary $(TOOLS)/codex-$(CODEX_OLD_VERSION)) && \
+	claude=$$(scripts/claude-binary $(TOOLS)/claude) && \
 	claude_old=$$(scripts/claude-binary $(TOOLS)/claude-$(CLAUDE_OLD_VERSION)) && \
 	HARNESS_MCP_TEST_CLAUDE="$$claude" HARNESS_MCP_TEST_CLAUDE_OLD="$$claude_old" \
-	HARNESS_MCP_REQUIRE_CLIS=1 HARNESS_MCP_TEST_CODEX="$$codex" HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules"
+	HARNESS_MCP_REQUIRE_CLIS=1 HARNESS_MCP_TEST_CODEX="$$codex" HARNESS_MCP_TEST_CODEX_OLD="$$codex_old" \
+	HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules"
 
 .PHONY: help
 help: ## Lists the targets
@@ -51,6 +55,7 @@ check: tools format-check vet lint cross build test-race ## Everything that CI r
 .PHONY: tools
 tools: ## Installs the pinned CLIs that the tests drive into .tools/
 	@scripts/npm-tool $(TOOLS)/codex @openai/codex $(CODEX_VERSION)
+	@scripts/npm-tool $(TOOLS)/codex-$(CODEX_OLD_VERSION) @openai/codex $(CODEX_OLD_VERSION)
 	@claude=@anthropic-ai/claude-code-$$(scripts/claude-platform) && \
 		scripts/npm-tool $(TOOLS)/claude $$claude $(CLAUDE_VERSION) && \
 		scripts/npm-tool $(TOOLS)/claude-$(CLAUDE_OLD_VERSION) $$claude $(CLAUDE_OLD_VERSION)
