@@ -30,20 +30,26 @@ apps = false
 unbounded_connection_retries = false
 `
 
-// codexAgent is the published Codex CLI on the loopback model.
-func codexAgent(t *testing.T) agent {
+// codexAgent is the newest published Codex CLI on the loopback model.
+func codexAgent(t *testing.T) agent { return codexAt(t, "HARNESS_MCP_TEST_CODEX") }
+
+// oldCodexAgent is the oldest one that the adapter is held to.
+func oldCodexAgent(t *testing.T) agent { return codexAt(t, "HARNESS_MCP_TEST_CODEX_OLD") }
+
+func codexAt(t *testing.T, variable string) agent {
 	t.Helper()
-	exe := os.Getenv("HARNESS_MCP_TEST_CODEX")
+	exe := os.Getenv(variable)
 	if _, err := os.Stat(exe); err != nil {
-		why := "the Codex CLI is not installed: HARNESS_MCP_TEST_CODEX does not name it (make tools installs it)"
+		why := "the Codex CLI is not installed: " + variable + " does not name it (make tools installs it)"
 		if os.Getenv(e2e.RequireEnv) == "1" {
 			t.Fatal(why)
 		}
 		t.Skip(why)
 	}
+	model := startModel(t)
 	return agent{
-		provider: "codex", pathDir: filepath.Dir(exe),
-		env: map[string]string{"CODEX_HOME": codexHome(t, startModel(t).URL()), "DUMMY": "dummy-key"},
+		provider: "codex", pathDir: filepath.Dir(exe), model: model,
+		env: map[string]string{"CODEX_HOME": codexHome(t, model.URL()), "DUMMY": "dummy-key"},
 		escalate: func(file string) string {
 			return "escalate touch " + file
 		},
