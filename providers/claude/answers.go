@@ -127,12 +127,18 @@ func elicited(a core.Response) wire.ElicitationAnswer {
 	return wire.ElicitationAnswer{Action: "decline"}
 }
 
-// withdrawAll reports that the open requests of an ended turn are dead.
+// withdrawAll reports that the open requests of an ended turn are dead. A
+// sub-agent lives on and still waits, so it is told no.
 func (t *translator) withdrawAll(u *turn) {
 	for _, id := range slices.Sorted(maps.Keys(t.requests)) {
-		if r := t.requests[id]; r.turn == u && !r.agent {
-			delete(t.requests, id)
-			t.notice(core.RequestWithdrawn{Ref: id})
+		r := t.requests[id]
+		if r.turn != u {
+			continue
 		}
+		delete(t.requests, id)
+		if r.agent {
+			t.reply(r.id, wire.Deny{Behavior: "deny", Message: "The turn in which this was asked has ended; nobody can answer any more."}, 0)
+		}
+		t.notice(core.RequestWithdrawn{Ref: id})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 func optionsOf(text string) map[string]json.RawMessage {
@@ -55,3 +57,6 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+// encoded is a value as the outbox writes it.
+func encoded(v any) ([]byte, error) { return ndjson.Encode(v) }

@@ -33,6 +33,10 @@ const (
 	// maxSteers is how many folded messages of one turn are known.
 	maxSteers = 1024
 
+	// maxItems bounds the names of items that are remembered so that none is
+	// used twice.
+	maxItems = 1 << 16
+
 	// maxLockTries bounds the tries to lock a file that is being taken away.
 	maxLockTries = 8
 

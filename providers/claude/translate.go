@@ -28,8 +28,8 @@ type translator struct {
 	requests map[string]*request
 	calls    map[string]any // tags of our control requests, by id
 	lastID   uint64
-	own      uint64 // turns that the provider began
-	calling  bool   // a model call is out, and nothing came of it yet
+	own      uint64          // turns that the provider began
+	used     map[string]bool // names of items, which are unique in a session
 
 	spent account
 }
@@ -82,7 +82,7 @@ type (
 )
 
 func newTranslator(s settings) *translator {
-	return &translator{set: s, steers: map[string]steer{}, requests: map[string]*request{}, calls: map[string]any{}}
+	return &translator{set: s, steers: map[string]steer{}, requests: map[string]*request{}, calls: map[string]any{}, used: map[string]bool{}}
 }
 
 // take gives what has to be done since the last call.
@@ -134,9 +134,6 @@ func (t *translator) read(raw []byte) {
 	if raw[0] != '{' || json.Unmarshal(raw, &h) != nil || h.Type == "" {
 		t.garbage(raw)
 		return
-	}
-	if h.Type != wire.System || h.Subtype != wire.APIRetry {
-		t.calling = t.calling && h.Type != wire.StreamEvent && h.Type != wire.Assistant && h.Type != wire.ResultType
 	}
 	if h.ParentToolUseID != "" {
 		t.subagent(h, raw)

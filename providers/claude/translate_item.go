@@ -13,7 +13,8 @@ import (
 // item is something between its start and its end: a block that the model is
 // saying, or the use of a tool.
 type item struct {
-	id     string
+	id     string // its name in notices
+	ref    string // the CLI's id, of a tool use
 	kind   string // wire.Text, wire.Thinking or wire.ToolUse
 	text   strings.Builder
 	lost   bool // text lacks some, for being too much
@@ -30,13 +31,27 @@ type items struct {
 	list    []*item
 }
 
-func (l *items) find(id string) *item {
+// find gives the open use of a tool.
+func (l *items) find(ref string) *item {
 	for _, it := range l.list {
-		if it.id == id {
+		if it.kind == wire.ToolUse && it.ref == ref {
 			return it
 		}
 	}
 	return nil
+}
+
+// newItem makes an item whose name nothing else in the session has or had.
+func (t *translator) newItem(name, kind string) *item {
+	it := &item{id: name, kind: kind}
+	for n := 2; it.id == "" || t.used[it.id]; n++ {
+		it.id = fmt.Sprintf("%s~%d", name, n)
+	}
+	if len(t.used) >= maxItems {
+		clear(t.used)
+	}
+	t.used[it.id] = true
+	return it
 }
 
 // speaking is the block that is being said, nil for none.
@@ -83,7 +98,7 @@ func (t *translator) streamEvent(raw []byte) {
 	case wire.BlockStart:
 		if e.ContentBlock.Type == wire.Text || e.ContentBlock.Type == wire.Thinking {
 			t.cut(u)
-			it := &item{id: fmt.Sprintf("%s-%d", u.items.message, e.Index), kind: e.ContentBlock.Type}
+			it := t.newItem(fmt.Sprintf("%s-%d", u.items.message, e.Index), e.ContentBlock.Type)
 			u.items.list = append(u.items.list, it)
 		}
 	case wire.BlockDelta:
@@ -172,7 +187,7 @@ func (t *translator) spoken(u *turn, b wire.Block, id, message string, partial b
 	it := u.items.speaking(b.Type)
 	if it == nil || message != u.items.message {
 		t.cut(u)
-		it = &item{id: id, kind: b.Type}
+		it = t.newItem(id, b.Type)
 	}
 	u.items.remove(it)
 	if text == "" && !it.deltas {
@@ -184,7 +199,7 @@ func (t *translator) spoken(u *turn, b wire.Block, id, message string, partial b
 	switch {
 	case !ok && !it.lost:
 		t.content(it.whole(it.text.String(), true), nil)
-		it = &item{id: id, kind: b.Type}
+		it = t.newItem(id, b.Type)
 	case rest != "" && it.deltas && !it.lost:
 		t.content(it.piece(rest), nil)
 	}

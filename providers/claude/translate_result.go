@@ -122,7 +122,7 @@ func (a *account) add(r wire.Result) (*core.Usage, *float64) {
 	var cost *float64
 	if r.TotalCostUSD != nil {
 		d := *r.TotalCostUSD
-		if a.cost != nil {
+		if a.cost != nil && *a.cost <= d { // else the CLI began to count anew
 			d -= *a.cost
 		}
 		cost, a.cost = &d, r.TotalCostUSD
@@ -132,7 +132,7 @@ func (a *account) add(r wire.Result) (*core.Usage, *float64) {
 		return turnUsage(r.Usage), cost
 	}
 	usage := total
-	if a.usage != nil {
+	if a.usage != nil && *a.usage.TotalTokens <= *total.TotalTokens { // as above
 		usage = minus(total, a.usage)
 	}
 	a.usage = total

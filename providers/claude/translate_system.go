@@ -37,11 +37,7 @@ func (t *translator) status(raw json.RawMessage) {
 	if !t.decode("system/status", raw, &m) {
 		return
 	}
-	if m.Status == wire.Requesting {
-		t.calling = true
-		return
-	}
-	if m.Status != "" || m.PermissionMode != "" {
+	if m.Status != "" && m.Status != wire.Requesting || m.PermissionMode != "" {
 		t.event("system/status", raw)
 	}
 }
@@ -108,9 +104,13 @@ func (t *translator) subagent(h wire.Head, raw json.RawMessage) {
 }
 
 func (t *translator) agentSays(tool, text, kind string, raw json.RawMessage) {
-	if text == "" || t.running == nil || t.running.items.find(tool) == nil {
+	var it *item
+	if t.running != nil {
+		it = t.running.items.find(tool)
+	}
+	if text == "" || it == nil {
 		t.event(kind, raw)
 		return
 	}
-	t.content(core.ToolDelta{Item: tool, Text: text + "\n"}, raw)
+	t.content(core.ToolDelta{Item: it.id, Text: text + "\n"}, raw)
 }

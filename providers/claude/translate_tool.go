@@ -85,8 +85,10 @@ func (t *translator) toolUse(u *turn, b wire.Block, raw json.RawMessage) {
 		return
 	}
 	in := inputOf(b.Input)
-	u.items.list = append(u.items.list, &item{id: b.ID, kind: wire.ToolUse, tool: b.Name})
-	start := core.ToolStarted{Item: b.ID, Name: shownName(b.Name), Kind: toolKind(b.Name), Title: toolTitle(b.Name, in), Input: b.Input}
+	it := t.newItem(b.ID, wire.ToolUse)
+	it.ref, it.tool = b.ID, b.Name
+	u.items.list = append(u.items.list, it)
+	start := core.ToolStarted{Item: it.id, Name: shownName(b.Name), Kind: toolKind(b.Name), Title: toolTitle(b.Name, in), Input: b.Input}
 	if start.Kind == core.ToolCommand {
 		start.Command = in.Command
 	}
@@ -156,7 +158,7 @@ func (t *translator) unsuccessful(u *turn, it *item, m wire.UserLine) core.ToolS
 		return it.status // as it was answered
 	}
 	for _, meta := range m.ToolResultMeta {
-		if meta.ID != it.id {
+		if meta.ID != it.ref {
 			continue
 		}
 		switch {

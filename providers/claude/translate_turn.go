@@ -181,10 +181,10 @@ func (t *translator) result(h wire.Head, raw json.RawMessage) {
 			t.begin(u, nil)
 		}
 	}
-	if t.running == nil {
-		t.beginOwn("", nil) // whatever it was, it has a result
+	if t.running == nil && r.IsError && len(t.waiting) > 0 && len(r.UserMessageUUIDs) == 0 {
+		t.begin(t.waiting[0], nil) // it failed before it began
 	}
-	if !t.answers(r) {
+	if t.running == nil || !t.answers(r) {
 		t.event("result of another turn", raw)
 		return
 	}
