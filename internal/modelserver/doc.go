@@ -31,7 +31,10 @@
 //
 // Each API has a file of its own that decodes a request into a conversation
 // and writes what the player plays; responses.go is the OpenAI Responses API,
-// messages.go Anthropic's Messages API, streaming and in one piece.
+// messages.go Anthropic's Messages API, chat.go OpenAI's Chat Completions and
+// gemini.go Google's generateContent, those three streaming and in one piece.
+// The last two choose among the tools that the agent offers by what it calls
+// them.
 //
 // The server listens on 127.0.0.1 on a port that the system chooses, takes any
 // key, and keeps what it was asked in memory for its owner to look at. It is

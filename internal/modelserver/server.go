@@ -70,6 +70,8 @@ func Start() (*Server, error) {
 	mux.HandleFunc("POST /v1/responses", s.serve(responsesAPI))
 	mux.HandleFunc("POST /v1/messages", s.serve(messagesAPI))
 	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
+	mux.HandleFunc("POST /v1/chat/completions", s.serve(chatAPI))
+	mux.HandleFunc("POST /v1beta/models/{call}", s.gemini)
 	mux.HandleFunc("GET /v1/models", noModels)
 	mux.HandleFunc("HEAD /{$}", func(http.ResponseWriter, *http.Request) {}) // is anyone there?
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
