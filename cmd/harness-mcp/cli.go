@@ -26,6 +26,7 @@ type cli struct {
 	Common
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve MCP (the default)."`
+	Connect connectCmd `cmd:"" help:"Put stdin and stdout in front of a running server, so that work outlives the client."`
 	Demo    demoCmd    `cmd:"" help:"Show the main job end to end on the built-in scripted agent."`
 	Check   checkCmd   `cmd:"" help:"Say which agents are installed and ready, or why not."`
 	Log     logCmd     `cmd:"" help:"Read a journal, live or ended, while a server runs or not."`
@@ -43,6 +44,7 @@ type Common struct {
 	MaxProcesses int           `default:"256" help:"Live processes at most (${default})."`
 	PathDir      []string      `placeholder:"DIR" help:"Where else to look for executables, after PATH. Repeatable."`
 	AllowDir     []string      `placeholder:"DIR" help:"Confine the agents' directories to these. Repeatable; none means no limit."`
+	AllowExec    []string      `placeholder:"PROGRAM" help:"Confine start_process to these: names, paths or folders. Repeatable; none means no limit."`
 	Raw          string        `enum:"on,off" default:"on" help:"Keep the providers' own frames beside the events: on or off (${default})."`
 	Durability   string        `enum:"normal,full,off" default:"full" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
 	StoreFailure string        `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
@@ -54,7 +56,7 @@ type Common struct {
 
 func (c *Common) limits() core.Limits {
 	return core.Limits{
-		MaxSessions: c.MaxSessions, MaxProcesses: c.MaxProcesses, AllowDirs: c.AllowDir,
+		MaxSessions: c.MaxSessions, MaxProcesses: c.MaxProcesses, AllowDirs: c.AllowDir, AllowExec: c.AllowExec,
 		DropRaw: c.Raw == "off", StopOnStoreFailure: c.StoreFailure == "stop",
 		Retention: c.Retention, AnswerByUser: c.AnswerBy == "user",
 	}

@@ -7,16 +7,21 @@ import (
 	"io"
 	"time"
 
+	"github.com/mark3labs/mcp-go/server"
+
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/tools"
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-type serveCmd struct{}
+type serveCmd struct{ httpFlags }
 
 // Run serves MCP on stdin and stdout until the input ends, the parent is gone
-// or a signal comes.
-func (serveCmd) Run(ctx context.Context, c *Common, std stdio) error {
+// or a signal comes; or over HTTP until a signal comes.
+func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio) error {
+	if k.HTTP != "" {
+		return k.serveHTTP(ctx, c, std.err)
+	}
 	h, err := build(ctx, c, std.err)
 	if err != nil {
 		return err
@@ -27,23 +32,28 @@ func (serveCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	return errors.Join(err, h.close())
 }
 
-// serve speaks MCP on a pair of streams.
-func (h *house) serve(ctx context.Context, c *Common, in io.Reader, out io.Writer) error {
-	srv := tools.NewServer(h.harness, tools.Options{
+// server makes the MCP server of this house.
+func (h *house) server(c *Common) *server.MCPServer {
+	return tools.NewServer(h.harness, tools.Options{
 		Version: version(), Wait: time.Duration(c.Wait) * time.Millisecond, Core: c.Tools == "core",
 		Logger: h.log, AnswerByUser: c.AnswerBy == "user", Owner: h.caller,
 	})
-	err := transport.ServeStdio(ctx, srv, in, out, transport.Options{Control: tools.IsControl, Log: h.log})
+}
+
+// serve speaks MCP on a pair of streams.
+func (h *house) serve(ctx context.Context, c *Common, in io.Reader, out io.Writer) error {
+	err := transport.ServeStdio(ctx, h.server(c), in, out, transport.Options{Control: tools.IsControl, Log: h.log})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serving MCP: %w", err)
 	}
 	return nil
 }
 
-// caller says on whose behalf a call on stdio comes.
-func (h *house) caller(context.Context) core.Caller {
+// caller says on whose behalf a call comes: the bearer's of its token, over
+// HTTP.
+func (h *house) caller(ctx context.Context) core.Caller {
 	if h.owner == "" {
-		return core.Caller{Owner: tools.LocalOwner}
+		return core.Caller{Owner: transport.Principal(ctx)}
 	}
 	return core.Caller{Owner: h.owner}
 }

@@ -72,7 +72,8 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	case http.StateNew, http.StateIdle:
 		c.all[conn] = c.idle.PushBack(conn)
 		if c.idle.Len() > maxIdleConns {
-			surplus = c.idle.Front().Value.(net.Conn)
+			surplus = c.idle.Remove(c.idle.Front()).(net.Conn)
+			c.all[surplus] = nil // until it is reported closed
 		} else if len(c.all) > maxConns {
 			surplus = conn
 		}

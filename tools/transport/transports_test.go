@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -27,4 +28,15 @@ func overHTTP(t testing.TB, srv *server.MCPServer, opts ...transport.Options) *m
 func onEachTransport(t *testing.T, test func(t *testing.T, dial dialer)) {
 	t.Run("stdio", func(t *testing.T) { test(t, mcptest.Pipe) })
 	t.Run("http", func(t *testing.T) { test(t, overHTTP) })
+}
+
+// countingReader is a body without end.
+type countingReader struct{ n atomic.Int64 }
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	r.n.Add(int64(len(p)))
+	return len(p), nil
 }

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/harness-mcp/harness-mcp/tools/transport"
+)
+
+const (
+	startTime = 20 * time.Second       // for a server to be ready
+	startPoll = 50 * time.Millisecond  // between looks whether it is
+	maxLog    = 8 << 20                // bytes of a background server's log before a new one is begun
+	logTail   = 2 << 10                // bytes of it that are shown when the server fails
+	lookTime  = 500 * time.Millisecond // for one look
+)
+
+type connectCmd struct {
+	Start     bool   `help:"Start a server in the background when none runs there. It goes on when this ends."`
+	TokenFile string `placeholder:"FILE" help:"File whose first token is sent (token, beside the journal)."`
+	Address   string `arg:"" help:"Where the server is: HOST:PORT, unix:PATH, or a URL."`
+}
+
+// Run puts standard input and output in front of a running server, so that
+// work outlives the client that asked for it.
+func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Context) error {
+	remote, err := k.remote(c)
+	if err != nil {
+		return err
+	}
+	h, err := logger(c, std.err)
+	if err != nil {
+		return err
+	}
+	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Token: remote.token, Transport: remote.transport, Log: h}
+	if k.Start {
+		b := &background{
+			remote: remote,
+			argv:   slices.Concat([]string{"serve", "--http", k.Address, "--token-file", tokenFile(k.TokenFile, c)}, given(kctx, k)),
+			log:    filepath.Join(filepath.Dir(c.DB), "server.log"),
+		}
+		opts.Start = b.start
+	}
+	ctx, stop := transport.WatchParent(ctx)
+	defer stop()
+	if err := transport.Connect(ctx, std.in, std.out, opts); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serving MCP: %w", err)
+	}
+	return nil
+}
+
+// remote is a server elsewhere.
+type remote struct {
+	url       string // without a path
+	token     string
+	transport *http.Transport
+}
+
+func (k *connectCmd) remote(c *Common) (*remote, error) {
+	if path, ok := strings.CutPrefix(k.Address, unixScheme); ok {
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+		return &remote{url: "http://localhost", transport: &http.Transport{DialContext: dial}}, nil
+	}
+	r := &remote{url: "http://" + k.Address, transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}
+	if scheme, _, ok := strings.Cut(k.Address, "://"); ok {
+		if scheme != "http" && scheme != "https" || k.Start {
+			return nil, fmt.Errorf("%s is no address of a server (HOST:PORT, unix:PATH, or without --start an http or https URL)", k.Address)
+		}
+		r.url = strings.TrimSuffix(strings.TrimSuffix(k.Address, "/"), transport.PathMCP)
+	}
+	file := tokenFile(k.TokenFile, c)
+	if k.Start { // the server reads what is there
+		if _, err := transport.OpenTokenFile(file); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	r.token, err = transport.FirstToken(file)
+	return r, err
+}
+
+// given are the common flags of this command line, for another one.
+func given(kctx *kong.Context, own any) (argv []string) {
+	skip := map[string]bool{}
+	t := reflect.TypeOf(own).Elem()
+	for i := range t.NumField() {
+		skip[strings.ToLower(t.Field(i).Name)] = true
+	}
+	for _, p := range kctx.Path {
+		if p.Flag == nil || p.Resolved || skip[strings.ReplaceAll(p.Flag.Name, "-", "")] {
+			continue
+		}
+		values := reflect.ValueOf(kctx.FlagValue(p.Flag))
+		if values.Kind() != reflect.Slice {
+			argv = append(argv, fmt.Sprintf("--%s=%v", p.Flag.Name, values))
+			continue
+		}
+		for i := range values.Len() {
+			argv = append(argv, fmt.Sprintf("--%s=%v", p.Flag.Name, values.Index(i)))
+		}
+	}
+	return slices.Compact(argv)
+}
+
+// background starts servers that outlive this process.
+type background struct {
+	remote *remote
+	argv   []string
+	log    string
+}
+
+// start runs a server in the background and waits until one answers. Of
+// several that start at once, one gets the address and the others end.
+func (b *background) start(ctx context.Context) error {
+	if b.ready(ctx) {
+		return nil
+	}
+	ended, err := b.spawn()
+	if err != nil {
+		return err
+	}
+	deadline := time.NewTimer(startTime)
+	defer deadline.Stop()
+	tick := time.NewTicker(startPoll)
+	defer tick.Stop()
+	for !b.ready(ctx) {
+		select {
+		case <-ended:
+			ended = nil // perhaps another one got the address: it has some time
+			deadline.Reset(startTime / 10)
+		case <-deadline.C:
+			return fmt.Errorf("the server did not become ready: %s", b.lastWords())
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (b *background) spawn() (ended <-chan struct{}, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(b.log), 0o700); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(b.log); err == nil && info.Size() > maxLog {
+		if err := os.Rename(b.log, b.log+".old"); err != nil {
+			return nil, err
+		}
+	}
+	log, err := os.OpenFile(b.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(exe, b.argv...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = detached()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() { // until it ends, or this process does
+		defer close(done)
+		_ = cmd.Wait() // it says why in its log
+	}()
+	return done, nil
+}
+
+// ready says whether a server answers and takes calls.
+func (b *background) ready(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.remote.url+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := b.remote.transport.RoundTrip(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// lastWords is the end of the background server's log.
+func (b *background) lastWords() string {
+	text, err := os.ReadFile(b.log)
+	if err != nil {
+		return errors.Join(errors.New("it left no log"), err).Error()
+	}
+	text = text[max(0, len(text)-logTail):]
+	return fmt.Sprintf("%s (%s)", strings.TrimSpace(string(text)), b.log)
+}

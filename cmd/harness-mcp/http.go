@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/tools"
+	"github.com/harness-mcp/harness-mcp/tools/transport"
+)
+
+// httpFlags are the flags of a server that is reached over HTTP.
+type httpFlags struct {
+	HTTP        string `name:"http" placeholder:"ADDR" help:"Serve streamable HTTP at /mcp of this address (127.0.0.1:7333) or socket (unix:PATH), not stdin and stdout."`
+	TokenFile   string `placeholder:"FILE" help:"Who may call: lines of NAME TOKEN; a token alone is the name local. Made with one token if it is not there (token, beside the journal)."`
+	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"Certificate, for HTTPS."`
+	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"Its key."`
+	BehindProxy bool   `help:"A proxy in front ends TLS: any Host is served, and other addresses than loopback without TLS."`
+}
+
+// unixScheme begins an address that is a socket's path.
+const unixScheme = "unix:"
+
+// tokenFile is where the tokens are.
+func tokenFile(given string, c *Common) string {
+	if given != "" {
+		return given
+	}
+	return filepath.Join(filepath.Dir(c.DB), "token")
+}
+
+// listener is an address that is served, and who may call there.
+type listener struct {
+	net.Listener
+	url    string
+	tokens *transport.Tokens // nil: whoever can open the socket
+	hosts  []string          // nil: any
+	file   string            // where the tokens are
+}
+
+// listen opens the address of the flags, if it is safe to.
+func (f *httpFlags) listen(c *Common) (*listener, error) {
+	if (f.TLSCert == "") != (f.TLSKey == "") {
+		return nil, errors.New("--tls-cert and --tls-key go together")
+	}
+	if path, ok := strings.CutPrefix(f.HTTP, unixScheme); ok {
+		l, err := listenUnix(path)
+		if err != nil {
+			return nil, fmt.Errorf("listening on %s: %w", f.HTTP, err)
+		}
+		return &listener{Listener: l, url: f.HTTP}, nil
+	}
+	addr, err := net.ResolveTCPAddr("tcp", f.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("reading --http: %w", err)
+	}
+	if !addr.IP.IsLoopback() {
+		if err := f.mayBeReached(c); err != nil {
+			return nil, err
+		}
+	}
+	l := &listener{url: "http://", file: tokenFile(f.TokenFile, c)}
+	if l.tokens, err = transport.OpenTokenFile(l.file); err != nil {
+		return nil, err
+	}
+	var tlsConfig *tls.Config
+	if f.TLSCert != "" {
+		cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate: %w", err)
+		}
+		tlsConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		l.url = "https://"
+	}
+	tcp, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", f.HTTP, err)
+	}
+	bound := tcp.Addr().(*net.TCPAddr)
+	if bound.IP.IsLoopback() && !f.BehindProxy {
+		l.hosts = transport.LoopbackHosts(bound)
+	}
+	l.url += bound.String() + transport.PathMCP
+	l.Listener = tcp
+	if tlsConfig != nil {
+		l.Listener = tls.NewListener(tcp, tlsConfig)
+	}
+	return l, nil
+}
+
+// mayBeReached says whether a server may be reached from other machines: what
+// it starts must be confined, and tokens must not travel in the clear.
+func (f *httpFlags) mayBeReached(c *Common) error {
+	var lacks []string
+	if len(c.AllowDir) == 0 {
+		lacks = append(lacks, "--allow-dir")
+	}
+	if len(c.AllowExec) == 0 {
+		lacks = append(lacks, "--allow-exec")
+	}
+	if f.TLSCert == "" && !f.BehindProxy {
+		lacks = append(lacks, "--tls-cert and --tls-key (or --behind-proxy)")
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
+}
+
+// serveHTTP speaks MCP with everybody who has a token.
+func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer) (err error) {
+	l, err := f.listen(c)
+	if err != nil {
+		return err
+	}
+	h, err := build(ctx, c, errw)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	handler := transport.NewHandler(h.server(c), transport.HTTPOptions{
+		Options: transport.Options{Control: tools.IsControl, Log: h.log},
+		Tokens:  l.tokens, Hosts: l.hosts,
+	})
+	fmt.Fprintf(errw, "harness-mcp: serving MCP on %s\n", l.url)
+	if l.file != "" {
+		fmt.Fprintf(errw, "harness-mcp: tokens are in %s\n", l.file)
+	}
+	return transport.ServeHTTP(ctx, l, handler)
+}
+
+// listenUnix listens on a socket that only its owner can open. A socket that a
+// dead server left behind is replaced, that of a living one is not.
+func listenUnix(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	unlock, err := lockFile(path + ".lock") // of several servers that start, one looks at a time
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if info, err := os.Lstat(path); err == nil {
+		switch conn, err := net.Dial("unix", path); {
+		case info.Mode().Type() != os.ModeSocket:
+			return nil, errors.New("there is something else than a socket")
+		case err == nil:
+			_ = conn.Close()
+			return nil, errors.New("a server is running there already")
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return listenPrivate(path)
+}

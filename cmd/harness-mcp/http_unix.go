@@ -1,0 +1,32 @@
+//go:build unix
+
+package main
+
+import (
+	"net"
+	"os"
+	"syscall"
+)
+
+// lockFile waits for the exclusive lock on a file, which it makes if need be.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// listenPrivate listens on a socket with mode 0600 from its first moment.
+func listenPrivate(path string) (net.Listener, error) {
+	defer syscall.Umask(syscall.Umask(0o177))
+	return net.Listen("unix", path)
+}
+
+// detached are the attributes of a process that outlives this one, its
+// terminal and its group.
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
