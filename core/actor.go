@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,10 @@ type actor struct {
 	spans    map[string]span // where turns stand in the journal
 	again    []Input         // to be stepped before the mailbox
 	lost     *lostWrites     // not nil while the store fails
+	taken    bool            // the stored session is not this one's any more
+	leaving  bool            // the server ends
 	gone     bool            // the session leaves nothing behind
+	giveBack func()          // frees the session that a start was to replace; may be nil
 	left     bool            // the harness has forgotten this host: another may follow
 	redactor *Redactor       // of this epoch; nil until needed
 
@@ -160,11 +164,14 @@ func (a *actor) settled() bool {
 		return len(a.opens) == 0 && len(a.conns) == 0
 	}
 	st := a.state.Status()
-	return !st.Live() && a.state.Closing == nil && a.lost == nil && len(a.opens) == 0 && len(a.conns) == 0 && len(a.again) == 0 && len(a.calls) == 0
+	return !st.Live() && a.state.Closing == nil && (a.lost == nil || a.leaving) && len(a.opens) == 0 && len(a.conns) == 0 && len(a.again) == 0 && len(a.calls) == 0
 }
 
 // end leaves the harness, then answers whoever came too late.
 func (a *actor) end() {
+	if a.fresh && a.giveBack != nil {
+		a.giveBack()
+	}
 	a.host.forget(a)
 	close(a.done)
 	a.wg.Wait()
@@ -218,6 +225,12 @@ func (a *actor) next() (batch []Input, ok bool) {
 func (a *actor) accept(c call) Input {
 	if c.token != 0 {
 		a.waiting[c.token] = c.reply
+	}
+	if _, ok := c.in.(inShutdown); ok && !a.leaving {
+		a.leaving = true
+		if a.lost != nil {
+			a.lost.retryAt = time.Now() // one last try
+		}
 	}
 	if in, ok := c.in.(inSend); ok {
 		in.Preview = a.red().String(in.Input.Prompt)
@@ -292,7 +305,7 @@ func (a *actor) turn(batch []Input) {
 	if a.lost != nil && !now.Before(a.lost.retryAt) {
 		a.tryStore(now)
 	}
-	before := a.state
+	before := mark{a.state, maps.Clone(a.timers)}
 	var out []Effect
 	for _, in := range batch {
 		out = append(out, a.step(in)...)
@@ -305,6 +318,14 @@ func (a *actor) turn(batch []Input) {
 	}
 	a.commit(before, batch, out)
 }
+
+// mark is what a batch that cannot be stored goes back to.
+type mark struct {
+	state  State
+	timers map[TimerID]time.Time
+}
+
+func (a *actor) goBack(to mark) { a.state, a.timers = to.state, to.timers }
 
 // step feeds the machine; timers move at once, the rest waits for the commit.
 func (a *actor) step(in Input) []Effect {
@@ -377,7 +398,7 @@ func (a *actor) answer(r doReply) {
 		delete(a.waiting, r.Token)
 		switch v := r.Value.(type) {
 		case SessionView:
-			v.Session.LastSeq, v.Instance = a.seq, a.host.store.Instance()
+			v.Session.LastSeq, v.Instance, v.Session.Durability = a.seq, a.host.store.Instance(), a.state.Durability
 			r.Value = v
 		case Turn:
 			v.LastSeq = a.seq

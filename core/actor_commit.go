@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"time"
 )
 
 // commit makes the effects of a batch durable and then releases them. The
 // whole batch is one Store.Commit.
-func (a *actor) commit(before State, batch []Input, out []Effect) {
+func (a *actor) commit(before mark, batch []Input, out []Effect) {
 	b := a.build(out)
-	if b.empty() {
+	if b.empty() || a.taken {
+		a.committed(b)
 		a.release(out)
 		return
 	}
@@ -21,7 +23,7 @@ func (a *actor) commit(before State, batch []Input, out []Effect) {
 		a.release(out)
 		return
 	}
-	err := a.store(b.Batch)
+	err := a.store(b.Batch, a.host.limits.StoreTimeout)
 	if err == nil {
 		a.committed(b)
 		a.release(out)
@@ -29,12 +31,12 @@ func (a *actor) commit(before State, batch []Input, out []Effect) {
 	}
 	var conflict *ConflictError
 	switch {
-	case errors.As(err, &conflict) && conflict.Kind != "seq":
-		a.clash(before, batch, conflict)
+	case errors.As(err, &conflict):
+		a.clash(before, batch, out, conflict)
 	case a.host.limits.StopOnStoreFailure:
-		a.stopOnFailure(before, batch, err)
+		a.stopOnFailure(before, batch, b, err)
 	default:
-		a.degrade(out, err)
+		a.degrade(out, b, err)
 	}
 }
 
@@ -166,12 +168,6 @@ func (a *actor) event(e doAppend, seq, textSeq uint64) Event {
 	}
 }
 
-// store commits within the deadline. A commit that failed may have happened:
-// the batch's last seq on disk says so.
-func (a *actor) store(b Batch) error {
-	return commitChecked(a.host.ctx, a.host.store, a.host.limits.StoreTimeout, b)
-}
-
 // committed takes over what the store has accepted.
 func (a *actor) committed(b pendingBatch) {
 	a.seq = b.seq
@@ -194,31 +190,85 @@ func (a *actor) committed(b pendingBatch) {
 	a.ring.add(b.Events)
 }
 
-// clash is an id that another writer was faster with: the command that brought
-// it is refused, the rest of the batch is stepped again.
-func (a *actor) clash(before State, batch []Input, c *ConflictError) {
-	a.state = before
+// clash is something that another writer was faster with: an id or a key, when
+// the command that brought it is refused and the rest of the batch is stepped
+// again, or the session itself.
+func (a *actor) clash(before mark, batch []Input, out []Effect, c *ConflictError) {
 	kept := batch[:0:0]
+	refused := false
 	for _, in := range batch {
-		switch in := in.(type) {
-		case inSend:
-			if c.Kind == "turn_id" && in.TurnID == c.ID {
-				a.answer(doReply{Token: in.Token, Err: turnUsed(c.ID)})
-				continue
+		if err := a.clashOf(in, before.state, c); err != nil {
+			refused = true
+			if opened, ok := in.(inOpened); ok {
+				a.goBack(before)
+				a.failOpening(opened, err)
+			} else {
+				a.answer(doReply{Token: tokenOf(in), Err: err})
 			}
-		case inOpened:
-			if c.Kind == "session_id" {
-				a.failOpening(in, sessionInUse(a.id))
-				continue
-			}
+			continue
 		}
 		kept = append(kept, in)
 	}
-	if len(kept) == len(batch) && len(a.again) == 0 {
-		a.stopOnFailure(before, batch, c)
-		return
+	switch {
+	case refused:
+		a.goBack(before)
+		// Timers that were due fire again by themselves.
+		a.again = append(kept, a.again...)
+	case c.Kind == "key": // of a call whose effect is beyond recall: another's answer stays under the key
+		rest := slices.DeleteFunc(slices.Clone(out), func(e Effect) bool {
+			k, ok := e.(doKeep)
+			return ok && k.Key.Key == c.ID
+		})
+		if len(rest) == len(out) {
+			a.lose(before, batch, c)
+			return
+		}
+		a.commit(before, batch, rest)
+	default:
+		a.lose(before, batch, c)
 	}
-	a.again = append(kept, a.again...)
+}
+
+// clashOf gives the refusal of the input that brought what clashes, nil for
+// another input.
+func (a *actor) clashOf(in Input, before State, c *ConflictError) *Error {
+	switch in := in.(type) {
+	case inSend:
+		if c.Kind == "turn_id" && in.TurnID == c.ID {
+			return turnUsed(c.ID)
+		}
+		if c.Kind == "key" && in.Key != nil && in.Key.Key == c.ID {
+			return keyTaken(c.ID)
+		}
+	case inOpened:
+		o := before.Opening
+		switch {
+		case o == nil || in.Err != nil || in.Epoch != before.Epoch:
+		case c.Kind == "session_id":
+			return sessionInUse(a.id)
+		case c.Kind == "seq": // a resume, and the session is not what it was
+			return Errorf(CodeSessionInUse, "session %s was changed by another server while it opened", a.id).
+				WithHint("inspect {id: %q} shows it.", a.id).Retry()
+		case c.Kind == "key" && o.Key != nil && o.Key.Key == c.ID:
+			return keyTaken(c.ID)
+		}
+	}
+	return nil
+}
+
+func keyTaken(key string) *Error {
+	return Errorf(CodeIdempotency, "idempotency_key %q was used by another call at the same time", key).
+		WithHint("Repeat the call to get what that one made.").Retry()
+}
+
+// lose ends a session whose row another server writes or has deleted: nothing
+// may be written of it any more, and its agent must not go on beside another.
+func (a *actor) lose(before mark, batch []Input, c *ConflictError) {
+	a.log.Error("another server has taken the session; it ends here", "err", c)
+	err := Errorf(CodeOtherInstance, "session %s was taken by another server", a.id).WithHint("inspect {id: %q} shows it.", a.id)
+	a.goBack(before)
+	a.taken = true
+	a.endUnstored(batch, err, nil)
 }
 
 // failOpening ends an opening that succeeded but cannot be stored.
@@ -231,17 +281,24 @@ func (a *actor) failOpening(in inOpened, err *Error) {
 
 // stopOnFailure fails the session: no op of the batch is sent, and its callers
 // are told.
-func (a *actor) stopOnFailure(before State, batch []Input, err error) {
+func (a *actor) stopOnFailure(before mark, batch []Input, failed pendingBatch, err error) {
 	a.log.Error("the journal could not be written; the session is stopped", "err", err)
-	failed := Errorf(CodeStoreFailed, "the journal could not be written: %w", err).
+	told := Errorf(CodeStoreFailed, "the journal could not be written: %w", err).
 		WithHint("Nothing of this call took effect. Check the disk and the database file.")
-	a.state = before
+	a.goBack(before)
+	a.endUnstored(batch, told, &failed)
+}
+
+// endUnstored ends the session after a batch that was not stored and has not
+// happened. What happened outside all the same is stepped again.
+func (a *actor) endUnstored(batch []Input, told *Error, failed *pendingBatch) {
+	before := a.state
 	var refused []Token // told last, when the session shows what became of it
 	for _, in := range batch {
 		switch in := in.(type) {
 		case inOpened:
 			if in.Err == nil && before.Link == LinkOpening && before.Closing == nil {
-				a.failOpening(in, failed)
+				a.failOpening(in, told)
 				continue
 			}
 			a.again = append(a.again, in)
@@ -253,17 +310,20 @@ func (a *actor) stopOnFailure(before State, batch []Input, err error) {
 	}
 	defer func() {
 		for _, t := range refused {
-			a.answer(doReply{Token: t, Err: failed})
+			a.answer(doReply{Token: t, Err: told})
 		}
 	}()
 	if before.Link == LinkOpening && len(a.again) > 0 {
 		return
 	}
-	a.lost = newLost(a.seq)
-	a.degraded.Store(true)
+	if failed != nil {
+		a.newLost(*failed)
+	}
 	out := a.step(inStoreFailed{Message: "the journal could not be written", Stop: true})
 	b := a.build(out)
-	a.keepLost(b)
+	if failed != nil {
+		a.keepLost(b)
+	}
 	a.committed(b)
 	a.release(out)
 }

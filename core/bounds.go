@@ -15,9 +15,12 @@ const (
 
 	storeRetryFirst = time.Second
 	storeRetryMost  = 30 * time.Second
+	// recoverTimeout bounds each step of an attempt to become durable again:
+	// the session stands still for it.
+	recoverTimeout = 2 * time.Second
 
-	// lostTurns and lostRequests bound what a degraded session remembers for
-	// the store's return.
+	// lostTurns bounds, per kind, what a degraded session remembers for the
+	// store's return.
 	lostTurns = 256
 
 	keyLife        = 24 * time.Hour

@@ -187,6 +187,11 @@ func (h *Harness) hosted(ctx context.Context, owner, id string) (*actor, error) 
 	if a := h.liveActor(owner, id); a != nil {
 		return a, nil
 	}
+	unlock, err := h.reviving.lock(ctx, key{owner, id})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if _, err := h.sessionView(ctx, owner, id); err != nil { // puts to rest what a dead server left
 		return nil, err
 	}
@@ -196,16 +201,23 @@ func (h *Harness) hosted(ctx context.Context, owner, id string) (*actor, error) 
 	if err != nil {
 		return nil, storeError(err)
 	}
+	if who := holder(rec.Instance); who != rec.Instance && who != h.store.Instance() && h.store.Alive(who) {
+		return nil, beingOpened(id)
+	}
 	return h.revive(ctx, rec, rec.Launch)
 }
 
 // revive hosts a session that is at rest. Another server's live session is
-// refused.
+// refused. The caller holds the session's lock in h.reviving; who wants to open
+// the provider again holds the row too.
 func (h *Harness) revive(ctx context.Context, rec SessionRecord, cfg SessionConfig) (*actor, error) {
 	s := rec.Session
-	if s.Status.Live() && rec.Instance != h.store.Instance() {
+	if a := h.liveActor(s.Owner, s.ID); a != nil {
+		return a, nil
+	}
+	if s.Status.Live() {
 		return nil, Errorf(CodeOtherInstance, "session %s is run by another server on this machine", s.ID).
-			WithHint("Reading works here (await, inspect, replay); send commands to the server that started it.").WithDetail("instance", rec.Instance)
+			WithHint("Reading works here (await, inspect, replay); send commands to the server that started it.").WithDetail("instance", holder(rec.Instance))
 	}
 	p, ok := h.providers[s.Provider]
 	if !ok {
@@ -225,24 +237,12 @@ func (h *Harness) revive(ctx context.Context, rec SessionRecord, cfg SessionConf
 			last = &tr.Turn
 		}
 	}
-	if rec.Instance != h.store.Instance() {
-		won, err := h.store.Claim(ctx, s.Owner, s.ID, rec.Instance, h.store.Instance())
-		if err != nil {
-			return nil, storeError(err)
-		}
-		if !won {
-			return nil, Errorf(CodeOtherInstance, "session %s was just taken by another server", s.ID).WithHint("inspect {id: %q} shows it.", s.ID).Retry()
-		}
-	}
 	a := newActor(h, p, restore(rec, t.Capabilities, nil, nil, last), seq)
 	a.stored = rec.Session
-	err = h.host(a, cfg)
-	if CodeOf(err) == CodeSessionInUse {
-		if other := h.liveActor(s.Owner, s.ID); other != nil { // another call was faster
+	if err := h.host(a, cfg); err != nil {
+		if other := h.liveActor(s.Owner, s.ID); other != nil { // a start that takes the id over was faster
 			return other, nil
 		}
-	}
-	if err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -34,6 +34,9 @@ type Harness struct {
 
 	processes Processes // nil: this program runs none
 
+	reviving locks
+	lostKeys lostKeys
+
 	providers map[string]Provider
 	names     []string
 

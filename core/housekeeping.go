@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -46,14 +47,19 @@ func (h *Harness) recoverSessions(ctx context.Context) {
 			}
 			return
 		}
+		var group sync.WaitGroup
 		for _, rec := range recs {
-			if h.orphaned(rec) {
+			before = Cursor(rec.Session.CreatedAt, rec.Session.ID)
+			if !h.orphaned(rec) {
+				continue
+			}
+			group.Go(func() { // side by side, so that their commits are joined
 				if err := h.reconcile(ctx, rec); err != nil && CodeOf(err) != CodeOtherInstance {
 					h.log.Warn("reconciling a session", "session", rec.Session.ID, "err", err)
 				}
-			}
-			before = Cursor(rec.Session.CreatedAt, rec.Session.ID)
+			})
 		}
+		group.Wait()
 		if len(recs) < DefaultPage {
 			return
 		}
@@ -61,7 +67,8 @@ func (h *Harness) recoverSessions(ctx context.Context) {
 }
 
 // reconcile ends what a dead server left of one session, in one commit by the
-// machine. Only the server that wins the row does it.
+// machine. Only the server that wins the row does it; one that fails or dies
+// then leaves the row to whoever meets it next.
 func (h *Harness) reconcile(ctx context.Context, rec SessionRecord) error {
 	s := rec.Session
 	won, err := h.store.Claim(ctx, s.Owner, s.ID, rec.Instance, h.store.Instance())
@@ -71,36 +78,43 @@ func (h *Harness) reconcile(ctx context.Context, rec SessionRecord) error {
 	if !won {
 		return Errorf(CodeOtherInstance, "another server reconciles session %s", s.ID).Retry()
 	}
-	// Read again: the claim is ours, so nothing moves any more.
+	// Read again: the claim is ours, so only calls of this server move it.
 	if rec, err = h.store.Session(ctx, s.Owner, s.ID); err != nil {
 		return storeError(err)
 	}
-	st, seq, err := h.reload(ctx, rec)
+	if !rec.Session.Status.Live() {
+		return nil
+	}
+	st, spans, seq, err := h.reload(ctx, rec)
 	if err != nil {
 		return err
 	}
-	out := []Effect(nil)
-	st, out = step(st, inRecover{Reason: ReasonServerRestarted}, time.Now().UTC())
+	reason := ReasonServerRestarted
+	st, out := step(st, inRecover{Reason: reason}, time.Now().UTC())
 	a := newActor(h, h.providers[s.Provider], st, seq)
-	a.stored = rec.Session
-	return a.store(a.build(out).Batch)
+	a.stored, a.spans = rec.Session, spans
+	err = a.store(a.build(out).Batch, h.limits.StoreTimeout)
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return Errorf(CodeOtherInstance, "another call has reconciled session %s", s.ID).Retry()
+	}
+	return storeError(err)
 }
 
 // reload reads a session with everything open on it.
-func (h *Harness) reload(ctx context.Context, rec SessionRecord) (State, uint64, error) {
+func (h *Harness) reload(ctx context.Context, rec SessionRecord) (st State, spans map[string]span, seq uint64, err error) {
 	s := rec.Session
-	seq, err := h.store.LastSeq(ctx, s.Owner, s.ID)
-	if err != nil {
-		return State{}, 0, storeError(err)
+	if seq, err = h.store.LastSeq(ctx, s.Owner, s.ID); err != nil {
+		return st, nil, 0, storeError(err)
 	}
 	turns, err := h.store.Turns(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: MaxQueue + 2, Status: openTurns()})
 	if err != nil {
-		return State{}, 0, storeError(err)
+		return st, nil, 0, storeError(err)
 	}
 	requests, err := h.store.Requests(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: maxReplayPage,
 		Status: []string{string(RequestPending), string(RequestClaimed)}})
 	if err != nil {
-		return State{}, 0, storeError(err)
+		return st, nil, 0, storeError(err)
 	}
 	var last *Turn
 	if s.LastTurn != "" {
@@ -108,7 +122,11 @@ func (h *Harness) reload(ctx context.Context, rec SessionRecord) (State, uint64,
 			last = &t.Turn
 		}
 	}
-	return restore(rec, Capabilities{}, turns, requests, last), seq, nil
+	spans = map[string]span{}
+	for _, t := range turns {
+		spans[t.Turn.ID] = span{first: t.Turn.FirstSeq, last: t.Turn.LastSeq, text: t.Turn.TextSeq}
+	}
+	return restore(rec, Capabilities{}, turns, requests, last), spans, seq, nil
 }
 
 func openTurns() []string {

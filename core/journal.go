@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -239,21 +240,18 @@ func readJournal(ctx context.Context, store Store, r *ring, degraded bool, q Eve
 // neither has any more shows as one replay_gap.
 func degradedEvents(ctx context.Context, store Store, r *ring, q EventQuery) ([]Event, error) {
 	all := q
-	all.Limit, all.Tail, all.MaxBytes = maxReplayPage+1, false, 0
+	all.Limit, all.Tail, all.MaxBytes = math.MaxInt, false, 0
 	live, from := r.since(all)
 	var out []Event
-	if stored, err := store.Events(ctx, all); err == nil {
-		for _, e := range stored {
-			if len(live) == 0 || e.Seq < live[0].Seq {
-				out = append(out, e)
-			}
+	var err error
+	if past := q; len(live) == 0 || live[0].Seq > q.After+1 {
+		if len(live) > 0 {
+			past.Until = live[0].Seq - 1
 		}
+		out, err = store.Events(ctx, past)
 	}
-	last := q.After
-	if n := len(out); n > 0 {
-		last = out[n-1].Seq
-	}
-	if len(live) > 0 && last < from {
+	last, lerr := store.LastSeq(ctx, q.Owner, q.Resource)
+	if len(live) > 0 && q.After < from && (err != nil || lerr != nil || last < from) {
 		out = append(out, gapBefore(live[0]))
 	}
 	out = append(out, live...)

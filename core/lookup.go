@@ -70,15 +70,24 @@ func (h *Harness) sessionView(ctx context.Context, owner, id string) (SessionVie
 	return h.storedView(ctx, rec)
 }
 
-// orphaned says that the server of a live session is gone.
+// orphaned says that the server of a live session is gone, or that this one
+// took it over and was kept from finishing.
 func (h *Harness) orphaned(rec SessionRecord) bool {
-	return rec.Session.Status.Live() && rec.Instance != h.store.Instance() && !h.store.Alive(rec.Instance)
+	switch {
+	case !rec.Session.Status.Live():
+		return false
+	case rec.Instance == h.store.Instance():
+		// The row was read before this look: an actor that has ended between
+		// the two has left a row that reconcile finds at rest.
+		return h.liveActor(rec.Session.Owner, rec.Session.ID) == nil
+	}
+	return !h.store.Alive(rec.Instance)
 }
 
 // storedView builds the view of a session that this instance does not host.
 func (h *Harness) storedView(ctx context.Context, rec SessionRecord) (SessionView, error) {
 	s := rec.Session
-	v := SessionView{Session: s, Instance: rec.Instance}
+	v := SessionView{Session: s, Instance: holder(rec.Instance)}
 	if p, ok := h.providers[s.Provider]; ok {
 		if t, ok := p.Spec().Transport(s.Transport); ok {
 			v.Capabilities = t.Capabilities
@@ -282,7 +291,7 @@ func (h *Harness) listSessions(ctx context.Context, q ListQuery) ([]Resource, []
 	var cursors []string
 	have := map[string]bool{}
 	for _, rec := range recs {
-		v := SessionView{Session: rec.Session, Instance: rec.Instance}
+		v := SessionView{Session: rec.Session, Instance: holder(rec.Instance)}
 		if a := h.liveActor(rec.Session.Owner, rec.Session.ID); a != nil {
 			v = a.seen()
 		} else if h.orphaned(rec) && h.reconcile(ctx, rec) == nil {

@@ -101,6 +101,9 @@ func first[T any](ctx context.Context, h *Harness, rec KeyRecord,
 
 // storedKey looks a key up; one older than keyLife counts as free.
 func (h *Harness) storedKey(ctx context.Context, rec KeyRecord) (KeyRecord, error) {
+	if kept, ok := h.lostKeys.get(rec); ok {
+		return kept, nil
+	}
 	ctx, cancel := h.short(ctx)
 	defer cancel()
 	stored, err := h.store.Key(ctx, rec.Owner, rec.Tool, rec.Key)

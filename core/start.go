@@ -48,14 +48,16 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 			return SessionView{}, err
 		}
 	}
-	replace, err := h.claimID(ctx, c, &cfg, r.Reuse)
+	replace, giveBack, err := h.claimID(ctx, c, &cfg, r.Reuse)
 	if err != nil {
 		return SessionView{}, err
 	}
 	cfg.Fingerprint = h.fingerprint(cfg)
 	a := newActor(h, p, NewState(cfg, caps, h.durability(), time.Now()), 0)
 	a.fresh, a.replace = true, replace
+	a.giveBack = giveBack
 	if err := h.host(a, cfg); err != nil {
+		giveBack()
 		return SessionView{}, err
 	}
 	token := h.token()
@@ -153,28 +155,36 @@ func sessionInUse(id string) *Error {
 
 // claimID checks a chosen id against what is live and stored, and makes one
 // when none was chosen. replace says that a stored session goes when the new
-// one is ready.
-func (h *Harness) claimID(ctx context.Context, c Caller, cfg *SessionConfig, reuse Reuse) (replace bool, err error) {
+// one is ready; it is held until then, and given back if that never comes.
+func (h *Harness) claimID(ctx context.Context, c Caller, cfg *SessionConfig, reuse Reuse) (replace bool, giveBack func(), err error) {
+	none := func() {}
 	if cfg.SessionID == "" {
 		cfg.SessionID = NewID(PrefixSession)
-		return false, nil
+		return false, none, nil
 	}
 	id := cfg.SessionID
 	v, err := h.sessionView(ctx, c.Owner, id)
 	if CodeOf(err) == CodeNotFound {
-		return false, nil
+		return false, none, nil
 	}
 	if err != nil {
-		return false, err
+		return false, none, err
 	}
 	st := v.Session.Status
 	switch {
 	case st.Live():
-		return false, sessionInUse(id).WithDetail("session", v)
+		return false, none, sessionInUse(id).WithDetail("session", v)
 	case reuse == ReuseReplace, reuse == ReuseClosed && st == StatusClosed:
-		return true, nil
+		sctx, cancel := h.short(ctx)
+		defer cancel()
+		rec, err := h.store.Session(sctx, c.Owner, id)
+		if err != nil {
+			return false, none, storeError(err)
+		}
+		_, giveBack, err := h.hold(ctx, rec)
+		return true, giveBack, err
 	}
-	return false, Errorf(CodeSessionUsed, "session %s was used before and is %s", id, st).
+	return false, none, Errorf(CodeSessionUsed, "session %s was used before and is %s", id, st).
 		WithHint("Continue it with resume: %q, or take the id over with reuse: \"replace\".", id).WithDetail("session", v)
 }
 
@@ -232,6 +242,11 @@ func (h *Harness) resumeSession(ctx context.Context, c Caller, r StartRequest, k
 }
 
 func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id string, k *KeyRecord) (SessionView, error) {
+	unlock, err := h.reviving.lock(ctx, key{c.Owner, id})
+	if err != nil {
+		return SessionView{}, err
+	}
+	defer unlock()
 	sctx, cancel := h.short(ctx)
 	rec, err := h.store.Session(sctx, c.Owner, id)
 	cancel()
@@ -252,25 +267,22 @@ func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id strin
 		}
 	}
 	cfg.Fingerprint = h.fingerprint(cfg)
+	// A session that waits here for its store is at rest, and hosted.
+	rec, giveBack, err := h.hold(ctx, rec)
+	if err != nil {
+		return SessionView{}, err
+	}
 	a, err := h.revive(ctx, rec, cfg)
 	if err != nil {
+		giveBack()
 		return SessionView{}, err
 	}
 	token := h.token()
 	v, err := h.await(context.WithoutCancel(ctx), a, token, inResume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)})
-	if err != nil && rec.Instance != h.store.Instance() {
-		h.giveBack(rec)
+	if err != nil {
+		giveBack()
 	}
 	return v, err
-}
-
-// giveBack returns the claim of a resume that failed.
-func (h *Harness) giveBack(rec SessionRecord) {
-	ctx, cancel := h.short(h.ctx)
-	defer cancel()
-	if _, err := h.store.Claim(ctx, rec.Session.Owner, rec.Session.ID, h.store.Instance(), rec.Instance); err != nil {
-		h.log.Warn("giving a session back", "session", rec.Session.ID, "err", err)
-	}
 }
 
 // resumeConfig joins the stored settings with what the caller gives anew. What

@@ -1,0 +1,133 @@
+package core
+
+import (
+	"context"
+	"strings"
+	"sync"
+)
+
+// A session at rest belongs to nobody, though its row names the instance that
+// had it last. Whoever wants to open it again holds it first: the row names its
+// instance with openingMark, by compare-and-set, until the first commit of the
+// opened session or until the opening has failed. So two servers never open one
+// conversation at a time, and the hold of a server that dies is free.
+
+// openingMark follows an instance's id in the row of a session that it opens.
+const openingMark = ":opening"
+
+// holder gives the instance in a row, whether it holds the session or owns it.
+func holder(instance string) string {
+	id, _ := strings.CutSuffix(instance, openingMark)
+	return id
+}
+
+// hold takes a session at rest for an opening, and gives its row as it is then
+// and the way to give it back.
+//
+// Errors: CodeOtherInstance when another server was faster, CodeSessionInUse
+// when it lives, CodeStoreFailed.
+func (h *Harness) hold(ctx context.Context, rec SessionRecord) (held SessionRecord, giveBack func(), err error) {
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	owner, id, me := rec.Session.Owner, rec.Session.ID, h.store.Instance()
+	prior := holder(rec.Instance)
+	if prior != rec.Instance && prior != me && h.store.Alive(prior) {
+		return rec, nil, beingOpened(id)
+	}
+	won, err := h.store.Claim(ctx, owner, id, rec.Instance, me+openingMark)
+	if err != nil {
+		return rec, nil, storeError(err)
+	}
+	if !won {
+		return rec, nil, beingOpened(id)
+	}
+	giveBack = func() { h.giveBack(owner, id, prior) }
+	if held, err = h.store.Session(ctx, owner, id); err != nil {
+		giveBack()
+		return rec, nil, storeError(err)
+	}
+	if held.Session.Status.Live() { // it was opened and its server named itself before the first read
+		giveBack()
+		return rec, nil, sessionInUse(id)
+	}
+	return held, giveBack, nil
+}
+
+func beingOpened(id string) *Error {
+	return Errorf(CodeOtherInstance, "session %s is being opened by another server", id).
+		WithHint("inspect {id: %q} shows it in a moment.", id).Retry()
+}
+
+// giveBack frees a session whose opening has failed.
+func (h *Harness) giveBack(owner, id, prior string) {
+	ctx, cancel := h.short(h.ctx)
+	defer cancel()
+	if _, err := h.store.Claim(ctx, owner, id, h.store.Instance()+openingMark, prior); err != nil {
+		h.log.Warn("giving a session back", "session", id, "err", err)
+	}
+}
+
+// locks lets one call at a time bring a resting session back to life.
+type locks struct {
+	mu   sync.Mutex
+	held map[key]chan struct{}
+}
+
+// lock waits for k. The caller unlocks it.
+func (l *locks) lock(ctx context.Context, k key) (unlock func(), err error) {
+	for {
+		l.mu.Lock()
+		wait, taken := l.held[k]
+		if !taken {
+			mine := make(chan struct{})
+			if l.held == nil {
+				l.held = map[key]chan struct{}{}
+			}
+			l.held[k] = mine
+			l.mu.Unlock()
+			return func() {
+				l.mu.Lock()
+				delete(l.held, k)
+				l.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// lostKeys are the idempotency keys of effects that the store did not take: a
+// repeated call must find them although they are not stored.
+type lostKeys struct {
+	mu   sync.Mutex
+	keys map[callKey]KeyRecord
+}
+
+func (l *lostKeys) put(k KeyRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keys == nil {
+		l.keys = map[callKey]KeyRecord{}
+	}
+	l.keys[callKey{k.Owner, k.Tool, k.Key}] = k
+}
+
+func (l *lostKeys) get(k KeyRecord) (KeyRecord, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept, ok := l.keys[callKey{k.Owner, k.Tool, k.Key}]
+	return kept, ok
+}
+
+func (l *lostKeys) drop(keys []KeyRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range keys {
+		delete(l.keys, callKey{k.Owner, k.Tool, k.Key})
+	}
+}
