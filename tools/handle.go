@@ -107,9 +107,15 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 		if key := keyOf(fields, &in); key != "" {
 			c.once = core.Once{Tool: t.name, Key: key, Args: given.canonical()}
 		}
+		if err := c.nextRound(req); err != nil {
+			return c.failure(err), nil
+		}
 		out, err := t.run(ctx, c, in)
 		if err != nil {
 			return c.failure(err), nil
+		}
+		if c.ask != nil {
+			return c.ask, nil
 		}
 		return c.result(out), nil
 	}
@@ -127,6 +133,10 @@ type call struct {
 	budget   int // of each half of the reply, in bytes
 	asked    int // how much content the caller asked for, in bytes
 	now      time.Time
+	round    roundState          // of a call that its client makes again
+	begun    string              // the turn that this call began
+	notes    []string            // warnings about its start
+	ask      *mcp.CallToolResult // the reply, when the client's user is to be asked first
 }
 
 func (s *surface) newCall(ctx context.Context, tool string) *call {

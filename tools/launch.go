@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -37,6 +38,34 @@ func (a launchArgs) config(provider string) core.SessionConfig {
 		OutputSchema: json.RawMessage(a.OutputSchema), AnswerBy: core.AnswerBy(a.AnswerBy), Metadata: a.Metadata,
 		Timeouts: core.Timeouts{TurnRuntime: milliseconds(a.TurnRuntimeMS)},
 	}
+}
+
+// chooseAnswerer keeps requests from waiting for forms that the client cannot
+// show: its caller answers them then, and is told so. Where only people may
+// answer, they wait for another client of the owner.
+func (c *call) chooseAnswerer(ctx context.Context, r *core.StartRequest) {
+	if c.opts.AnswerByUser || clientElicits(ctx) || r.Config.AnswerBy == core.AnswerByCaller {
+		return
+	}
+	by := r.Config.AnswerBy
+	if by == "" && r.Resume != "" {
+		if was, err := c.h.Get(ctx, c.caller.Owner, r.Resume); err == nil && was.Session != nil {
+			by = was.Session.Session.AnswerBy
+		}
+	}
+	if by == core.AnswerByUser {
+		r.Config.AnswerBy = core.AnswerByCaller
+		r.Warnings = append(r.Warnings, "This client cannot ask its user, so answer_by is caller: requests come to you.")
+	}
+}
+
+// orNone gives a duration, zero when none was given, and for 0 the one that
+// means no limit.
+func orNone(ms *int64) time.Duration {
+	if ms != nil && *ms == 0 {
+		return -1
+	}
+	return milliseconds(ms)
 }
 
 // milliseconds gives a duration, zero when none was given.

@@ -31,6 +31,7 @@ type requestObject struct {
 	Details    *detailsObject    `json:"details,omitempty"`
 	Turn       *turnObject       `json:"turn,omitempty"` // the answer of respond
 
+	asking bool // a person is looking at it
 	shrink []slot
 }
 
@@ -58,6 +59,9 @@ func (c *call) request(q core.Request) *requestObject {
 		Object: "request", RequestID: q.ID, SessionID: q.SessionID, TurnID: q.TurnID, Kind: q.Kind, Status: q.Status,
 		Actions: q.Actions, Scopes: q.Scopes, CreatedAt: utc(q.CreatedAt), ExpiresAt: utc(q.ExpiresAt),
 		AskedUser: q.AskedUser, Questions: q.Questions,
+	}
+	if o.asking = beingAsked(q); o.asking {
+		o.AskedUser = "" // the person has said nothing yet
 	}
 	if r := q.Resolution; r != nil {
 		o.Resolution = &resolutionObject{Action: r.Action, Scope: r.Scope, By: r.By, Client: r.Client,
@@ -116,9 +120,11 @@ func (c *call) suggestAnswers(n *nexts, q *requestObject) {
 	if q.Status != core.RequestPending {
 		return
 	}
-	if c.opts.AnswerByUser {
+	if c.opts.AnswerByUser || q.asking || q.AskedUser == core.AskedNoAnswer {
 		n.suggest("await", "until a person has answered", args{
 			"ids": []string{q.TurnID}, "ignore_requests": []string{q.RequestID}})
+	}
+	if c.opts.AnswerByUser {
 		return
 	}
 	respond := func(why string, a args) {

@@ -96,7 +96,7 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 		Object: "turn", TurnID: t.ID, SessionID: t.SessionID, Status: t.Status,
 		QueuePosition: t.QueuePosition, Origin: t.Origin, PromptPreview: firstRunes(t.PromptPreview, maxPreview),
 		StartedAt: utc(t.StartedAt), FinishedAt: utc(t.FinishedAt),
-		StopReason: t.StopReason, Reason: t.Reason, Warnings: c.warnings(t.Warnings),
+		StopReason: t.StopReason, Reason: t.Reason, Warnings: c.warnings(append(c.notes[:len(c.notes):len(c.notes)], t.Warnings...)),
 		Usage: newUsage(t.Usage), CostUSD: t.CostUSD, ProviderSessionID: t.ProviderSessionID,
 		Cursor: t.LastSeq,
 	}
@@ -175,6 +175,16 @@ func (c *call) wholeObject(id string) func(int) string {
 		tool = "replay"
 	}
 	return func(int) string { return fmt.Sprintf("%s {id: %q, max_bytes: %d}", tool, id, maxBudget) }
+}
+
+// warn adds a warning to an object that has been made.
+func (o *turnObject) warn(w string) {
+	o.Warnings = append(o.Warnings, w)
+	for _, s := range o.shrink {
+		if l, ok := s.(*listSlot); ok && l.dst == &o.Warnings {
+			l.src = o.Warnings
+		}
+	}
 }
 
 func (c *call) warnings(in []string) []string {

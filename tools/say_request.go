@@ -107,7 +107,10 @@ func (o *requestObject) answers() string {
 	if o.ExpiresAt != nil && !o.Status.Ended() {
 		s += "; expires " + o.ExpiresAt.Format(time.TimeOnly) + " UTC"
 	}
-	if o.AskedUser != "" {
+	switch {
+	case o.asking:
+		s += "; the user is being asked"
+	case o.AskedUser != "":
 		s += "; the user was asked: " + o.AskedUser
 	}
 	return s + "."

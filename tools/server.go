@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"time"
 
@@ -45,6 +46,7 @@ type surface struct {
 	h     harness
 	opts  Options
 	names map[string]bool
+	seal  sealer
 }
 
 // harness is what the tools call of core: every method is core.Harness's.
@@ -54,6 +56,7 @@ type harness interface {
 	FollowUp(context.Context, core.Caller, core.SendRequest) (core.Turn, error)
 	Steer(context.Context, core.Caller, core.SteerRequest) (core.Turn, error)
 	Respond(context.Context, core.Caller, core.RespondRequest) (core.Request, error)
+	AskUser(context.Context, core.Caller, core.AskRequest) (core.Request, error)
 	Interrupt(context.Context, core.Caller, core.InterruptRequest) (core.InterruptResult, error)
 	Configure(context.Context, core.Caller, core.ConfigureRequest) (core.SessionView, error)
 	Close(context.Context, core.Caller, core.CloseRequest) (core.Resource, error)
@@ -112,7 +115,8 @@ func newSurface(h harness, opts Options) *surface {
 	if opts.Owner == nil {
 		opts.Owner = func(context.Context) core.Caller { return core.Caller{Owner: LocalOwner} }
 	}
-	s := &surface{h: h, opts: opts, names: map[string]bool{}}
+	s := &surface{h: h, opts: opts, names: map[string]bool{}, seal: sealer{key: make([]byte, 32)}}
+	_, _ = rand.Read(s.seal.key) // it never fails
 	for _, e := range s.entries() {
 		s.names[e.tool.Name] = true
 	}

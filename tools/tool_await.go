@@ -40,7 +40,7 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 		if in.After != nil {
 			req.After = uint64(*in.After)
 		}
-		res, err := c.h.Await(ctx, c.caller, req)
+		res, err := c.await(ctx, req)
 		if err != nil {
 			return nil, err
 		}

@@ -33,10 +33,25 @@ var delegateTool = tool[delegateArgs, *turnObject]{
 }
 
 func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, error) {
-	c.progress.say("opening " + in.Provider)
-	v, err := c.h.StartSession(ctx, c.caller, core.StartRequest{Config: in.config(in.Provider), Once: c.once})
+	t, err := c.begin(ctx, func() (core.Turn, error) { return c.startTask(ctx, in) })
 	if err != nil {
 		return nil, err
+	}
+	o := c.settleTurn(ctx, t, in.duration(c.opts.Wait))
+	o.SessionStatus = c.finish(ctx, o, in.KeepOpen)
+	return o, nil
+}
+
+// startTask opens a session, which closes itself after its task unless it is
+// to be kept, and sends the prompt.
+func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error) {
+	c.progress.say("opening " + in.Provider)
+	start := core.StartRequest{Config: in.config(in.Provider), CloseAtRest: !in.KeepOpen, Once: c.once}
+	c.chooseAnswerer(ctx, &start)
+	c.notes = start.Warnings
+	v, err := c.h.StartSession(ctx, c.caller, start)
+	if err != nil {
+		return core.Turn{}, err
 	}
 	// The session holds the key now: the turn has one of its own, so that a
 	// repeated call finds both.
@@ -48,44 +63,21 @@ func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, er
 	})
 	if err != nil {
 		c.abandon(ctx, v.Session.ID)
-		return nil, err
 	}
-	o := c.settleTurn(ctx, t, in.duration(c.opts.Wait))
-	if !o.Status.Ended() && !in.KeepOpen {
-		go c.closeAtRest(context.WithoutCancel(ctx), o.SessionID)
-	}
-	o.SessionStatus = c.finish(ctx, o, in.KeepOpen)
-	return o, nil
-}
-
-// restLook is how long closeAtRest waits at a time.
-const restLook = 10 * time.Minute
-
-// closeAtRest closes the session of a delegated task whose caller has gone on,
-// once it is idle with an empty queue. It lives as long as the session is at
-// work: the harness bounds how many do, and ends them when it shuts down.
-func (c *call) closeAtRest(ctx context.Context, session string) {
-	for {
-		res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{IDs: []string{session}, Wait: restLook})
-		if err != nil {
-			return // it is gone
-		}
-		if res.Outcome != core.OutcomeDone {
-			continue
-		}
-		_, err = c.h.Close(ctx, c.caller, core.CloseRequest{ID: session, Reason: reasonTaskEnded})
-		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			c.opts.Logger.Warn("closing a delegated session failed", slog.String("session", session), slog.Any("error", err))
-		}
-		return
-	}
+	return t, err
 }
 
 // reasonTaskEnded is why delegate closes a session, for the journal.
 const reasonTaskEnded = "the delegated task ended"
 
+// abandonTime bounds the end of a session in which nothing was begun.
+const abandonTime = 30 * time.Second
+
 // abandon closes a session in which nothing was begun.
 func (c *call) abandon(ctx context.Context, session string) {
+	// Also for a caller that has left: nobody else would.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
+	defer cancel()
 	_, err := c.h.Close(ctx, c.caller, core.CloseRequest{ID: session, Force: true, Reason: "delegate could not send its prompt"})
 	if err != nil {
 		c.opts.Logger.Warn("closing an unused session failed", slog.String("session", session), slog.Any("error", err))
@@ -103,7 +95,7 @@ func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.Se
 	}
 	r, err := c.h.Close(ctx, c.caller, core.CloseRequest{ID: o.SessionID, Reason: reasonTaskEnded})
 	if err != nil || r.Session == nil {
-		o.Warnings = append(o.Warnings, "the session could not be closed: "+core.AsError(err).Message)
+		o.warn("the session could not be closed: " + core.AsError(err).Message)
 		return ""
 	}
 	o.Next = nil

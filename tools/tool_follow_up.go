@@ -28,12 +28,14 @@ var followUpTool = tool[followUpArgs, *turnObject]{
 	hints:  adds,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in followUpArgs) (*turnObject, error) {
-		t, err := c.h.FollowUp(ctx, c.caller, core.SendRequest{
-			SessionID: in.SessionID, TurnID: in.TurnID, Once: c.once,
-			Input: core.TurnInput{
-				Prompt: in.Prompt, Content: blocks(in.Content), Attachments: in.Attachments,
-				OutputSchema: json.RawMessage(in.OutputSchema), Metadata: in.Metadata,
-			},
+		t, err := c.begin(ctx, func() (core.Turn, error) {
+			return c.h.FollowUp(ctx, c.caller, core.SendRequest{
+				SessionID: in.SessionID, TurnID: in.TurnID, Once: c.once,
+				Input: core.TurnInput{
+					Prompt: in.Prompt, Content: blocks(in.Content), Attachments: in.Attachments,
+					OutputSchema: json.RawMessage(in.OutputSchema), Metadata: in.Metadata,
+				},
+			})
 		})
 		if err != nil {
 			return nil, err

@@ -23,14 +23,19 @@ var interruptTool = tool[interruptArgs, *turnObject]{
 	hints:  settles,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in interruptArgs) (*turnObject, error) {
-		r, err := c.h.Interrupt(ctx, c.caller, core.InterruptRequest{
-			SessionID: in.SessionID, TurnID: in.TurnID, ClearQueue: in.ClearQueue, Once: c.once,
+		var queued int
+		t, err := c.begin(ctx, func() (core.Turn, error) {
+			r, err := c.h.Interrupt(ctx, c.caller, core.InterruptRequest{
+				SessionID: in.SessionID, TurnID: in.TurnID, ClearQueue: in.ClearQueue, Once: c.once,
+			})
+			queued = r.QueuedTurns
+			return r.Turn, err
 		})
 		if err != nil {
 			return nil, err
 		}
-		o := c.settleTurn(ctx, r.Turn, in.duration(0))
-		o.QueuedTurns = &r.QueuedTurns
+		o := c.settleTurn(ctx, t, in.duration(0))
+		o.QueuedTurns = &queued
 		return o, nil
 	},
 }

@@ -28,13 +28,7 @@ var respondTool = tool[respondArgs, *requestObject]{
 	hints:  decides,
 	output: requestOutput,
 	run: func(ctx context.Context, c *call, in respondArgs) (*requestObject, error) {
-		q, err := c.h.Respond(ctx, c.caller, core.RespondRequest{
-			RequestID: in.RequestID, Once: c.once,
-			Response: core.Response{
-				Action: core.Action(in.Action), Answer: in.Answer, Answers: in.Answers,
-				Content: json.RawMessage(in.Content), Scope: core.Scope(in.Scope), Reason: in.Reason,
-			},
-		})
+		q, err := c.respond(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +42,26 @@ var respondTool = tool[respondArgs, *requestObject]{
 		o.Next, o.Turn.Next = o.Turn.Next, nil
 		return o, nil
 	},
+}
+
+// respond answers the request, unless an earlier round of this call has.
+func (c *call) respond(ctx context.Context, in respondArgs) (core.Request, error) {
+	if c.round.Turn != "" {
+		r, err := c.h.Get(ctx, c.caller.Owner, in.RequestID)
+		if err != nil {
+			return core.Request{}, err
+		}
+		return *r.Request, nil
+	}
+	q, err := c.h.Respond(ctx, c.caller, core.RespondRequest{
+		RequestID: in.RequestID, Once: c.once,
+		Response: core.Response{
+			Action: core.Action(in.Action), Answer: in.Answer, Answers: in.Answers,
+			Content: json.RawMessage(in.Content), Scope: core.Scope(in.Scope), Reason: in.Reason,
+		},
+	})
+	c.begun = q.TurnID
+	return q, err
 }
 
 // turnAfter is the turn of an answered request: as it is, or after the wait. It

@@ -30,13 +30,15 @@ var sendMessageTool = tool[sendMessageArgs, *turnObject]{
 	hints:  adds,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in sendMessageArgs) (*turnObject, error) {
-		t, err := c.h.SendMessage(ctx, c.caller, core.SendRequest{
-			SessionID: in.SessionID, TurnID: in.TurnID, Once: c.once,
-			Input: core.TurnInput{
-				Prompt: in.Prompt, Content: blocks(in.Content), Attachments: in.Attachments,
-				ReasoningEffort: in.ReasoningEffort, OutputSchema: json.RawMessage(in.OutputSchema),
-				Metadata: in.Metadata, ProviderOptions: in.ProviderOptions,
-			},
+		t, err := c.begin(ctx, func() (core.Turn, error) {
+			return c.h.SendMessage(ctx, c.caller, core.SendRequest{
+				SessionID: in.SessionID, TurnID: in.TurnID, Once: c.once,
+				Input: core.TurnInput{
+					Prompt: in.Prompt, Content: blocks(in.Content), Attachments: in.Attachments,
+					ReasoningEffort: in.ReasoningEffort, OutputSchema: json.RawMessage(in.OutputSchema),
+					Metadata: in.Metadata, ProviderOptions: in.ProviderOptions,
+				},
+			})
 		})
 		if err != nil {
 			return nil, err

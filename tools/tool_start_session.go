@@ -19,8 +19,8 @@ type startSessionArgs struct {
 	EnvMode       string   `arg:"env_mode" enum:"overlay|replace"`
 	Transport     string   `arg:"transport"`
 	TurnIdleMS    *int64   `arg:"turn_idle_timeout_ms" min:"1"`
-	SessionIdleMS *int64   `arg:"session_idle_timeout_ms" min:"1"`
-	RequestMS     *int64   `arg:"request_timeout_ms" min:"1"`
+	SessionIdleMS *int64   `arg:"session_idle_timeout_ms" min:"0" doc:"0: none"`
+	RequestMS     *int64   `arg:"request_timeout_ms" min:"0" doc:"0: none"`
 	StartupMS     *int64   `arg:"startup_timeout_ms" min:"1"`
 	keyed
 }
@@ -38,7 +38,9 @@ var startSessionTool = tool[startSessionArgs, *sessionObject]{
 			return nil, core.Errorf(core.CodeInvalidArgument, "provider is required without resume").
 				WithHint("list_providers says which there are.")
 		}
-		v, err := c.h.StartSession(ctx, c.caller, in.request(c.once))
+		r := in.request(c.once)
+		c.chooseAnswerer(ctx, &r)
+		v, err := c.h.StartSession(ctx, c.caller, r)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +56,7 @@ func (in startSessionArgs) request(once core.Once) core.StartRequest {
 	cfg := in.config(in.Provider)
 	cfg.SessionID, cfg.ProviderSesID, cfg.Fork = in.SessionID, in.ProviderSesID, in.Fork
 	cfg.Skills, cfg.UnsetEnv, cfg.EnvMode, cfg.Transport = in.Skills, in.UnsetEnv, core.EnvMode(in.EnvMode), in.Transport
-	cfg.Timeouts.TurnIdle, cfg.Timeouts.SessionIdle = milliseconds(in.TurnIdleMS), milliseconds(in.SessionIdleMS)
-	cfg.Timeouts.Request, cfg.Timeouts.Startup = milliseconds(in.RequestMS), milliseconds(in.StartupMS)
+	cfg.Timeouts.TurnIdle, cfg.Timeouts.SessionIdle = milliseconds(in.TurnIdleMS), orNone(in.SessionIdleMS)
+	cfg.Timeouts.Request, cfg.Timeouts.Startup = orNone(in.RequestMS), milliseconds(in.StartupMS)
 	return core.StartRequest{Config: cfg, Reuse: core.Reuse(in.Reuse), Resume: in.Resume, Fork: in.Fork, Once: once}
 }

@@ -24,7 +24,7 @@ func (c *call) settleTurn(ctx context.Context, t core.Turn, wait time.Duration) 
 		}
 		return c.turnReply(asItIs, false)
 	}
-	res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{
+	res, err := c.await(ctx, core.AwaitRequest{
 		IDs: []string{t.ID}, Wait: wait, WakeOnRequest: true, Progress: c.sayResources,
 	})
 	if err != nil || len(res.Results) != 1 || res.Results[0].Turn == nil {
