@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"github.com/harness-mcp/harness-mcp/providers/acp"
 	"github.com/harness-mcp/harness-mcp/providers/claude"
 	"github.com/harness-mcp/harness-mcp/providers/codex"
 )
@@ -16,7 +17,17 @@ type Loopback struct {
 }
 
 // Loopbacks are the providers that can be tried so, by name.
-var Loopbacks = map[string]Loopback{
+var Loopbacks = withACP(map[string]Loopback{
 	"claude": {Env: claude.Loopback, Approval: func(command string) string { return "escalate " + command }},
 	"codex":  {Env: codex.Loopback, Approval: func(command string) string { return "escalate " + command }},
+})
+
+// withACP adds the known ACP agents.
+func withACP(all map[string]Loopback) map[string]Loopback {
+	for _, a := range acp.Agents() {
+		if env := acp.Loopback(a.Name); env != nil {
+			all[a.Name] = Loopback{Env: env, Approval: func(command string) string { return "escalate " + command }}
+		}
+	}
+	return all
 }

@@ -5,10 +5,13 @@
 package providers
 
 import (
+	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/acp"
 	"github.com/harness-mcp/harness-mcp/providers/claude"
 	"github.com/harness-mcp/harness-mcp/providers/codex"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
@@ -19,10 +22,48 @@ type Options struct {
 	Runner   process.Runner // where agents run
 	PathDirs []string       // where to look for executables after PATH
 	Logger   *slog.Logger
+	Config   Config // zero: the known agents as they are
+}
+
+// Config is what a provider configuration file says.
+type Config struct {
+	agents []acp.Agent
+}
+
+// ReadConfig reads a provider configuration file, which changes agents that
+// speak the Agent Client Protocol and adds others. "" is no file.
+func ReadConfig(path string) (Config, error) {
+	if path == "" {
+		return Config{}, nil
+	}
+	agents, err := acp.ReadConfig(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("reading --provider-config: %w", err)
+	}
+	own := own(Options{})
+	for _, a := range agents {
+		if slices.ContainsFunc(own, func(p core.Provider) bool { return p.Spec().Name == a.Name }) {
+			return Config{}, fmt.Errorf("reading --provider-config: %s is the name of a provider that is no ACP agent", a.Name)
+		}
+	}
+	return Config{agents: agents}, nil
 }
 
 // All gives every provider.
 func All(o Options) []core.Provider {
+	list := own(o)
+	agents := o.Config.agents
+	if agents == nil {
+		agents = acp.Agents()
+	}
+	for _, a := range agents {
+		list = append(list, acp.New(a, acp.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}))
+	}
+	return list
+}
+
+// own gives the providers with a package of their own.
+func own(o Options) []core.Provider {
 	return []core.Provider{
 		claude.New(claude.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),
 		codex.New(codex.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),

@@ -35,9 +35,13 @@ type checked struct {
 // prompt to an account's model.
 func (k checkCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	log := slog.New(slog.DiscardHandler)
+	agents, err := providers.ReadConfig(c.ProviderConfig)
+	if err != nil {
+		return err
+	}
 	runner := process.NewLocal(process.Options{PathDirs: c.PathDir, Logger: log})
 	h := core.New(core.Config{Store: core.NewMemStore(), Environ: os.Environ(),
-		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log})})
+		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log, Config: agents})})
 	defer func() { _ = h.Shutdown(context.WithoutCancel(ctx)) }()
 	infos, err := h.Providers(ctx, k.Provider, true)
 	if err != nil {

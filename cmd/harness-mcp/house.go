@@ -33,6 +33,10 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
+	agents, err := providers.ReadConfig(c.ProviderConfig)
+	if err != nil {
+		return nil, err
+	}
 	store, err := openStore(ctx, c)
 	if err != nil {
 		return nil, err
@@ -51,7 +55,7 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 			Local: runner, Store: store, StoreTimeout: limits.StoreTimeout, StopOnStoreFailure: limits.StopOnStoreFailure,
 			PathDirs: c.PathDir, Logger: log,
 		}),
-		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log}),
+		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log, Config: agents}),
 		Limits:    limits, Logger: log, Environ: os.Environ(),
 		CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
 	})

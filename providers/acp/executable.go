@@ -2,7 +2,6 @@ package acp
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -61,7 +60,7 @@ func (p *provider) find() (executable, error) {
 	exe.manifest, root = readManifest(real)
 	exe.script = nodeScript(real)
 	if a.Native != "" && root != "" {
-		native := filepath.Join(root, filepath.FromSlash(fmt.Sprintf(a.Native, npmPlatform())))
+		native := filepath.Join(root, filepath.FromSlash(strings.ReplaceAll(a.Native, "%s", npmPlatform())))
 		if info, err := os.Stat(native); err == nil && info.Mode().IsRegular() {
 			exe.path, exe.script = native, false
 		}
