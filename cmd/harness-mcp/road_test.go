@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +52,11 @@ type agent struct {
 	escalate func(file string) string
 	// sleep runs a command that sleeps that long, recognisable by seconds.
 	sleep func(seconds string) string
+	// free is what a session needs so that sleep runs unasked.
+	free args
+	// noDeny says that a refusal ends this agent's turn, so that its requests
+	// offer cancel and no deny.
+	noDeny bool
 }
 
 // road is an MCP client that is not ours, on the built program, with one agent.
@@ -221,6 +227,7 @@ func (r *road) check(session string) {
 
 func TestTheMainRoad(t *testing.T) {
 	agents := map[string]func(*testing.T) agent{"codex": codexAgent, "codex 0.150.0": oldCodexAgent, "claude": claudeAgent, "claude 2.1.197": oldClaudeAgent}
+	maps.Copy(agents, acpAgents())
 	for name, find := range agents {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range scenarios {
@@ -269,6 +276,12 @@ func approvals(r *road) {
 			r.t.Fatalf("%s: outcome %s: %+v", c.action, g.Outcome, g.Results)
 		}
 		req := g.Results[0].Pending[0].RequestID
+		if c.action == "deny" && r.agent.noDeny {
+			if g, _ := r.try("respond", args{"request_id": req, "action": "deny"}); g.Error.Code != "action_unsupported" {
+				r.t.Errorf("deny gave %q", g.Error.Code)
+			}
+			c.action, c.status = "cancel", "cancelled"
+		}
 		r.must("respond", args{"request_id": req, "action": c.action})
 		if _, res := r.try("respond", args{"request_id": req, "action": "approve"}); !res.IsError || !strings.HasPrefix(res.Text, "request_not_pending") {
 			r.t.Errorf("a second answer: %s", res.Text)
@@ -309,7 +322,7 @@ func followUps(r *road) {
 // interruptWhile stops a turn once an event of the type is in the journal, and
 // sees that the session is usable after it.
 func (r *road) interruptWhile(prompt, seen string) {
-	s := r.start(nil)
+	s := r.start(r.agent.free)
 	turn := r.send(s, prompt)
 	if seen != "turn_accepted" {
 		r.until(turn, seen)
@@ -331,7 +344,7 @@ func interruptCommand(r *road) {
 }
 
 func serverKilled(r *road) {
-	s := r.start(nil)
+	s := r.start(r.agent.free)
 	r.await(r.send(s, "say The word is heron."))
 	seconds := oddSeconds()
 	turn := r.send(s, r.agent.sleep(seconds))

@@ -1,0 +1,92 @@
+package main_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/harness-mcp/harness-mcp/internal/e2e"
+	"github.com/harness-mcp/harness-mcp/providers"
+)
+
+// dear are agents that need minutes of a processor; make nightly drives them.
+var dear = []string{"gemini", "opencode", "copilot", "qwen", "claude-acp"}
+
+// acpAgents are the ACP agents that this run drives.
+func acpAgents() map[string]func(*testing.T) agent {
+	all := map[string]func(*testing.T) agent{"codex-acp": acpAgent("codex-acp")}
+	if os.Getenv("HARNESS_MCP_NIGHTLY") == "1" {
+		for _, name := range dear {
+			all[name] = acpAgent(name)
+		}
+	}
+	return all
+}
+
+// acpAgent is a published ACP agent on the loopback model. HARNESS_MCP_TEST_ and
+// its name in capitals is the variable that names its command.
+func acpAgent(name string) func(*testing.T) agent {
+	return func(t *testing.T) agent {
+		t.Helper()
+		variable := "HARNESS_MCP_TEST_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		exe := os.Getenv(variable)
+		if _, err := os.Stat(exe); err != nil {
+			why := name + " is not installed: " + variable + " does not name it (make tools installs it)"
+			if os.Getenv(e2e.RequireEnv) == "1" {
+				t.Fatal(why)
+			}
+			t.Skip(why)
+		}
+		home, err := os.MkdirTemp("", "harness-mcp-home-") // its path stays short
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(home) })
+		env, err := providers.Loopbacks[name].Env(home, startModel(t).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// HARNESS_MCP_TEST_PATH has a Node that is new enough, and the sandbox
+		// that Codex looks for.
+		path := strings.Trim(os.Getenv("HARNESS_MCP_TEST_PATH")+":"+os.Getenv("PATH"), ":")
+		maps.Copy(env, map[string]string{"PATH": path})
+		var free args
+		if name != "codex-acp" { // the others ask before every command
+			free = args{"approval_mode": "auto_approve"}
+		}
+		return agent{
+			free: free, noDeny: name == "codex-acp" || name == "opencode",
+			provider: name, pathDir: filepath.Dir(exe), env: env,
+			escalate: func(file string) string { return "escalate touch " + file },
+			sleep:    func(seconds string) string { return "run sleep " + seconds },
+		}
+	}
+}
+
+func TestWhatACPCannotDoIsRefusedBeforeItIsSent(t *testing.T) {
+	r := travel(t, acpAgent("codex-acp")(t))
+	refused := func(tool string, a args, code string) {
+		t.Helper()
+		if g, _ := r.try(tool, a); g.Error.Code != code {
+			t.Errorf("%s %v gave %q, want %s", tool, a, g.Error.Code, code)
+		}
+	}
+	for code, extra := range map[string]args{
+		"option_unsupported":     {"sandbox_mode": "read_only"},
+		"capability_unsupported": {"output_schema": args{"type": "object"}},
+	} {
+		a := args{"provider": "codex-acp", "cwd": r.cwd, "env": r.agent.env}
+		maps.Copy(a, extra)
+		refused("start_session", a, code)
+	}
+	s := r.start(nil)
+	turn := r.send(s, "slow 50\nstream 2000")
+	r.until(turn, "message_delta")
+	refused("steer", args{"session_id": s, "prompt": "say more"}, "capability_unsupported")
+	r.must("interrupt", args{"session_id": s})
+	r.await(turn)
+	r.check(s)
+	refused("start_session", args{"resume": s, "fork": true, "env": r.agent.env}, "capability_unsupported")
+}
