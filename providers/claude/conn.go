@@ -27,7 +27,7 @@ type conn struct {
 	queue *queue
 	ready core.Ready
 	clean func() // gives back what the session had on disk
-	stall time.Duration
+	stall stallTimes
 
 	mu    sync.Mutex // the translator, and the order of lines and notices
 	t     *translator
@@ -42,7 +42,11 @@ type conn struct {
 	stopErr   error         // of the stop; valid after finished
 }
 
-func newConn(child process.Child, t *translator, log *slog.Logger, stall time.Duration, clean func()) *conn {
+// stallTimes are how long a model may be silent, and how long the interrupt of
+// the turn may take after that.
+type stallTimes struct{ silence, grace time.Duration }
+
+func newConn(child process.Child, t *translator, log *slog.Logger, stall stallTimes, clean func()) *conn {
 	c := &conn{
 		child: child, t: t, log: log, queue: newQueue(), clean: clean, stall: stall,
 		out:      newOutbox(child.Stdin()),
@@ -133,12 +137,12 @@ func (c *conn) guard() {
 		c.watch.Stop()
 		c.watch = nil
 	}
-	if c.dead || c.stall <= 0 || !c.t.busy() {
+	if c.dead || c.stall.silence <= 0 || !c.t.busy() {
 		return
 	}
-	wait, u := c.stall, c.t.running
+	wait, u := c.stall.silence, c.t.running
 	if u.stalled {
-		wait = stallGrace
+		wait = c.stall.grace
 	}
 	c.watch = time.AfterFunc(wait, func() { c.stalled(u) })
 }

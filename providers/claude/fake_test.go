@@ -98,6 +98,8 @@ func (f *fake) control(id, subtype string) {
 		body = `{"claude_code_version":"2.1.999","account":{"apiProvider":"firstParty"}}`
 	case subtype == "end_session" && f.part == "stubborn":
 		return
+	case subtype == "interrupt" && f.part == "numb":
+		return
 	case subtype == "interrupt":
 		f.say(fakeAborted)
 	}
@@ -126,7 +128,7 @@ func (f *fake) turn() {
 			return
 		}
 		f.say(fakeStarted, fakeInit, fakeText, fakeResult)
-	case "quiet":
+	case "quiet", "numb":
 		f.say(fakeStarted, fakeInit)
 	default:
 		f.say(fakeStarted, fakeInit, fakeMessage, fakeBlock, fakeDelta, fakeText, fakeResult)

@@ -128,7 +128,7 @@ func TestAgentThatAsksBeyondItsTurnIsTold(t *testing.T) {
 	}
 }
 
-func TestStalledTurnThatCannotBeStoppedEndsTheLink(t *testing.T) {
+func TestStalledTurnIsStoppedAndFails(t *testing.T) {
 	p, cfg := cast(t, "quiet")
 	cfg.ProviderOptions = optionsOf(`{"stall_timeout_ms": 50}`)
 	conn, err := p.Open(t.Context(), cfg)
@@ -137,9 +137,24 @@ func TestStalledTurnThatCannotBeStoppedEndsTheLink(t *testing.T) {
 	}
 	r := conntest.Record(t, conn)
 	r.Start("t", "x")
-	e := r.TurnEnded("t") // this one can be stopped
-	if e.Verdict != core.VerdictFailed || e.Result.Error == nil {
+	e := r.TurnEnded("t")
+	if e.Verdict != core.VerdictFailed || e.Result.Error == nil || e.Result.Error.Code != core.TurnProviderError {
 		t.Error(conntest.Brief(e))
+	}
+}
+
+func TestStalledTurnThatCannotBeStoppedEndsTheLink(t *testing.T) {
+	p, cfg := cast(t, "numb")
+	p.(*provider).grace = 50 * time.Millisecond
+	cfg.ProviderOptions = optionsOf(`{"stall_timeout_ms": 50}`)
+	conn, err := p.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := conntest.Record(t, conn)
+	r.Start("t", "x")
+	if err := r.Ended(); core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "silent") {
+		t.Errorf("the link ended with %v", err)
 	}
 }
 

@@ -11,6 +11,10 @@ import (
 
 func TestMain(m *testing.M) {
 	process.Init()
+	if os.Getenv(mcpVar) != "" {
+		serveMCP(os.Stdin, os.Stdout)
+		return
+	}
 	if os.Getenv(fakeVar) != "" {
 		playFake(os.Stdin, os.Stdout)
 		return

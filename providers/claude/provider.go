@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,13 +31,14 @@ type Options struct {
 }
 
 type provider struct {
-	opts Options
-	log  *slog.Logger
+	opts  Options
+	log   *slog.Logger
+	grace time.Duration // for the interrupt of a stalled turn
 }
 
 // New makes the provider. It does no I/O.
 func New(opts Options) core.Provider {
-	p := &provider{opts: opts, log: opts.Logger}
+	p := &provider{opts: opts, log: opts.Logger, grace: stallGrace}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -134,7 +136,8 @@ func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core
 	t := newTranslator(settings{
 		schema: cfg.OutputSchema, effort: cfg.ReasoningEffort, newID: uuid.NewString, exists: existsBelow(cfg.CWD),
 	})
-	return newConn(child, t, p.log.With("session", cfg.SessionID), l.opts.Stall, func() { lock.release(); dir.remove() }), nil
+	clean := func() { lock.release(); dir.remove() }
+	return newConn(child, t, p.log.With("session", cfg.SessionID), stallTimes{l.opts.Stall, p.grace}, clean), nil
 }
 
 // files writes what the command line is not to show, and gives all arguments.
