@@ -53,7 +53,9 @@ func pump(o *output, stream core.EventType, pieces chan<- piece) {
 // assembler makes events of what was read of both streams, in order of
 // arrival. What follows within chunkQuiet joins, up to maxChunk and for at most
 // chunkHold; a cut falls on a line end where there is one, else between
-// characters. Secrets are taken out of each stream as a whole.
+// characters. Secrets are taken out of each stream as a whole: what may be the
+// beginning of one (mostly a letter or two) waits for what follows it, however
+// long that takes.
 type assembler struct {
 	filters map[core.EventType]*core.TextFilter
 	held    map[core.EventType][]byte // the beginning of a character
