@@ -16,17 +16,28 @@ import (
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
-// Where the real Codex is: a path, or the one that the Makefile installs.
-const (
-	cliVar     = "HARNESS_MCP_TEST_CODEX"
-	requireVar = "HARNESS_MCP_REQUIRE_CLIS"
-	cliTool    = "../../.tools/codex/node_modules/.bin/codex"
-)
+const requireVar = "HARNESS_MCP_REQUIRE_CLIS"
 
-// realCLI gives the path of the real Codex, or skips the test.
-func realCLI(t *testing.T) string {
+// realCodexes are the versions that the adapter is held to, each where a
+// variable says, or where the Makefile installs it.
+var realCodexes = []struct{ name, variable, tool string }{
+	{"newest", "HARNESS_MCP_TEST_CODEX", "../../.tools/codex"},
+	{"oldest", "HARNESS_MCP_TEST_CODEX_OLD", "../../.tools/codex-0.150.0"},
+}
+
+// onCodex plays a test on each version, with directories and a model of its
+// own.
+func onCodex(t *testing.T, retries int, play func(*testing.T, *bench)) {
 	t.Helper()
-	for _, path := range []string{os.Getenv(cliVar), cliTool} {
+	for _, c := range realCodexes {
+		t.Run(c.name, func(t *testing.T) { play(t, newBench(t, c.name, realCLI(t, c.variable, c.tool), retries)) })
+	}
+}
+
+// realCLI gives the path of a real Codex, or skips the test.
+func realCLI(t *testing.T, variable, tool string) string {
+	t.Helper()
+	for _, path := range []string{os.Getenv(variable), filepath.Join(tool, "node_modules", ".bin", "codex")} {
 		if path == "" {
 			continue
 		}
@@ -38,7 +49,7 @@ func realCLI(t *testing.T) string {
 			return abs
 		}
 	}
-	why := fmt.Sprintf("the Codex CLI is not installed: neither %s nor .tools/codex names it", cliVar)
+	why := fmt.Sprintf("a Codex CLI is not installed: neither %s nor %s names it (make tools installs it)", variable, strings.TrimLeft(tool, "./"))
 	if os.Getenv(requireVar) == "1" {
 		t.Fatal(why)
 	}
@@ -49,6 +60,7 @@ func realCLI(t *testing.T) string {
 // bench is a real Codex on a loopback model, with directories of its own.
 type bench struct {
 	t      *testing.T
+	name   string // of the version
 	exec   string
 	model  *modelserver.Server
 	root   string
@@ -57,9 +69,9 @@ type bench struct {
 	runner process.Runner
 }
 
-func newBench(t *testing.T, retries int) *bench {
+func newBench(t *testing.T, name, exec string, retries int) *bench {
 	t.Helper()
-	b := &bench{t: t, exec: realCLI(t), root: t.TempDir(), runner: process.NewLocal(process.Options{})}
+	b := &bench{t: t, name: name, exec: exec, root: t.TempDir(), runner: process.NewLocal(process.Options{})}
 	model, err := modelserver.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +91,12 @@ func newBench(t *testing.T, retries int) *bench {
 	}
 	b.env["PATH"], b.env["LANG"] = os.Getenv("PATH"), "C.UTF-8"
 	return b
+}
+
+// fresh is another one with the same Codex.
+func (b *bench) fresh(t *testing.T) *bench {
+	t.Helper()
+	return newBench(t, b.name, b.exec, 0)
 }
 
 func (b *bench) provider() core.Provider {

@@ -12,7 +12,10 @@ import (
 )
 
 func TestRealConformance(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realConformance)
+}
+
+func realConformance(t *testing.T, b *bench) {
 	providertest.Run(t, providertest.Config{
 		Provider: b.provider(),
 		Session:  func(testing.TB) core.SessionConfig { return b.session() },

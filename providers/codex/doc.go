@@ -34,6 +34,8 @@
 // Denying a question has no word in the protocol: one that nobody answered gets
 // an empty answer, and the turn goes on; cancelling it interrupts the turn.
 //
+// turn/steer cuts what the model is saying; version 0.150 lets it finish first.
+//
 // # Modes
 //
 // See modes.go for the table. auto_edit is the adapter's: Codex is told to ask

@@ -13,6 +13,10 @@ import (
 // the environment; it has no error word of its own.
 const missingKey = "Missing environment variable"
 
+// refusedKey begins the message of older versions about a key that the model
+// provider refused, where their error word says "other".
+const refusedKey = "unexpected status 401"
+
 // errorInfo reads codexErrorInfo, which is a word, or an object with the word
 // as its only key and an HTTP status in it.
 func errorInfo(raw json.RawMessage) (word string, status int) {
@@ -34,7 +38,8 @@ func errorInfo(raw json.RawMessage) (word string, status int) {
 func errorCode(e wire.TurnError) core.Code {
 	word, status := errorInfo(e.CodexErrorInfo)
 	switch {
-	case word == "unauthorized", status == http.StatusUnauthorized, strings.HasPrefix(e.Message, missingKey):
+	case word == "unauthorized", status == http.StatusUnauthorized, strings.HasPrefix(e.Message, missingKey),
+		strings.HasPrefix(e.Message, refusedKey):
 		return core.TurnAuthRequired
 	case word == "rateLimitExceeded", word == "usageLimitExceeded", status == http.StatusTooManyRequests:
 		return core.TurnRateLimited

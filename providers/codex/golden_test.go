@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // recorded is one line of a recorded conversation with the real Codex: "->" is
 // what its client said, "<-" what Codex said, "thread" the response to
-// thread/start.
+// thread/start and its like, "process" the end of Codex and the begin of
+// another one with a conversation of its own.
 type recorded struct {
 	Dir string          `json:"dir"`
 	Msg json.RawMessage `json:"msg"`
@@ -151,13 +153,20 @@ func (r *replayer) client(raw json.RawMessage) {
 		Input []wire.UserInput `json:"input"`
 	}
 	_ = json.Unmarshal(f.Params, &p)
+	prompt := ""
+	if len(p.Input) > 0 { // Codex takes none at all
+		prompt = p.Input[0].Text
+	}
 	turn := fmt.Sprintf("turn-%d", r.turns)
+	if f.Method == wire.TurnStart && len(r.tr.turns) > 0 {
+		f.Method = wire.TurnSteer // Codex makes that of it
+	}
 	switch f.Method {
 	case wire.TurnStart:
 		r.turns++
-		r.op(core.StartTurn{ID: r.nextOp(), TurnID: fmt.Sprintf("turn-%d", r.turns), Input: core.TurnInput{Prompt: p.Input[0].Text}})
+		r.op(core.StartTurn{ID: r.nextOp(), TurnID: fmt.Sprintf("turn-%d", r.turns), Input: core.TurnInput{Prompt: prompt}})
 	case wire.TurnSteer:
-		r.op(core.Steer{ID: r.nextOp(), TurnID: turn, Input: core.TurnInput{Prompt: p.Input[0].Text}})
+		r.op(core.Steer{ID: r.nextOp(), TurnID: turn, Input: core.TurnInput{Prompt: prompt}})
 	case wire.TurnInterrupt:
 		r.op(core.Interrupt{ID: r.nextOp(), TurnID: turn})
 	case "":
@@ -207,27 +216,68 @@ func (r *replayer) answer(f frameOf) {
 	r.op(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: res})
 }
 
-// server plays a message of Codex's.
+// server plays a message of Codex's, or a line that is none.
 func (r *replayer) server(raw json.RawMessage) {
-	var e struct {
-		frameOf
-		Error *jsonrpc.Error `json:"error"`
+	var line string
+	if json.Unmarshal(raw, &line) != nil {
+		line = string(raw)
 	}
-	if err := json.Unmarshal(raw, &e); err != nil {
+	peer := jsonrpc.NewPeer(strings.NewReader(line+"\n"), nopCloser{io.Discard}, jsonrpc.Options{})
+	defer peer.Close()
+	m, err := peer.Recv()
+	if err != nil {
 		r.t.Fatal(err)
 	}
-	m := jsonrpc.Message{Kind: jsonrpc.Notification, ID: e.ID, Method: e.Method, Params: e.Params, Result: e.Result, Error: e.Error, Raw: raw}
-	switch {
-	case e.Method != "" && e.ID != nil:
-		m.Kind = jsonrpc.Request
-	case e.Method == "":
-		m.Kind, m.Call = jsonrpc.Response, r.calls[string(e.ID)]
-		if m.Call == nil {
+	if m.Kind == jsonrpc.Response {
+		if m.Call = r.calls[string(m.ID)]; m.Call == nil {
 			return // to a message that no op stands for
 		}
 	}
 	r.tr.message(m)
 	r.drainOutput()
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// finish plays the end of the process.
+func (r *replayer) finish() {
+	r.expireDrain()
+	r.tr.lost()
+	r.drainOutput()
+}
+
+// replay plays the conversations of a file and gives their notes.
+func replay(t *testing.T, file string) string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var log strings.Builder
+	r := newReplayer(t, settings{})
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var line recorded
+		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Dir == "process" {
+			r.finish()
+			log.WriteString(r.log.String() + "-- the process ended\n")
+			r = newReplayer(t, settings{})
+			continue
+		}
+		r.play(line)
+	}
+	if err := in.Err(); err != nil {
+		t.Fatal(err)
+	}
+	r.finish()
+	return log.String() + r.log.String()
 }
 
 func TestRecordedConversationsTranslate(t *testing.T) {
@@ -237,25 +287,10 @@ func TestRecordedConversationsTranslate(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
-			f, err := os.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			r := newReplayer(t, settings{})
-			in := bufio.NewScanner(f)
-			in.Buffer(nil, 1<<20)
-			for in.Scan() {
-				var line recorded
-				if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-					t.Fatal(err)
-				}
-				r.play(line)
-			}
-			r.expireDrain()
+			got := replay(t, file)
 			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
 			if *update {
-				if err := os.WriteFile(golden, []byte(r.log.String()), 0o644); err != nil {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -263,7 +298,7 @@ func TestRecordedConversationsTranslate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(string(want), r.log.String()); d != "" {
+			if d := cmp.Diff(string(want), got); d != "" {
 				t.Error(d)
 			}
 		})

@@ -12,7 +12,10 @@ import (
 )
 
 func TestRealStatus(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realStatus)
+}
+
+func realStatus(t *testing.T, b *bench) {
 	s := b.provider().Status(t.Context())
 	if !s.Ready || s.Version == "" || !filepath.IsAbs(s.Executable) || strings.HasSuffix(s.Executable, ".js") {
 		t.Errorf("%+v", s)
@@ -28,7 +31,10 @@ func TestRealStatus(t *testing.T) {
 }
 
 func TestRealMCPServerOfASession(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realMCPServerOfASession)
+}
+
+func realMCPServerOfASession(t *testing.T, b *bench) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +81,10 @@ func TestRealMCPServerOfASession(t *testing.T) {
 }
 
 func TestRealSettingsReachTheModel(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realSettingsReachTheModel)
+}
+
+func realSettingsReachTheModel(t *testing.T, b *bench) {
 	cfg := b.session()
 	cfg.SystemPrompt = "Speak like a lighthouse keeper."
 	cfg.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)
@@ -110,7 +119,10 @@ func TestRealSettingsReachTheModel(t *testing.T) {
 }
 
 func TestRealEscalationLeavesTheSandboxOnlyWhenApproved(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realEscalationLeavesTheSandboxOnlyWhenApproved)
+}
+
+func realEscalationLeavesTheSandboxOnlyWhenApproved(t *testing.T, b *bench) {
 	r := b.open(b.session())
 	r.start("trn_1", "escalate touch out.txt", "say done")
 	q := r.request()
@@ -128,7 +140,10 @@ func TestRealEscalationLeavesTheSandboxOnlyWhenApproved(t *testing.T) {
 }
 
 func TestRealInterruptWithARequestOpenWithdrawsIt(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realInterruptWithARequestOpenWithdrawsIt)
+}
+
+func realInterruptWithARequestOpenWithdrawsIt(t *testing.T, b *bench) {
 	cfg := b.session()
 	cfg.ApprovalMode = core.ApprovalPrompt
 	r := b.open(cfg)
@@ -154,7 +169,10 @@ func TestRealInterruptWithARequestOpenWithdrawsIt(t *testing.T) {
 }
 
 func TestRealSilentModelCanBeInterrupted(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realSilentModelCanBeInterrupted)
+}
+
+func realSilentModelCanBeInterrupted(t *testing.T, b *bench) {
 	r := b.open(b.session())
 	r.start("trn_1", "silent")
 	r.until("its begin", func(n core.Notice) bool { _, ok := n.(core.TurnBegan); return ok })
@@ -165,7 +183,10 @@ func TestRealSilentModelCanBeInterrupted(t *testing.T) {
 }
 
 func TestRealUnknownThreadCannotBeResumed(t *testing.T) {
-	b := newBench(t, 0)
+	onCodex(t, 0, realUnknownThreadCannotBeResumed)
+}
+
+func realUnknownThreadCannotBeResumed(t *testing.T, b *bench) {
 	cfg := b.session()
 	cfg.ProviderSesID = "01a22860-6db1-79b3-9738-19bd3b8e8bb9"
 	_, err := b.provider().Open(t.Context(), cfg)

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -91,6 +92,9 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 	case wire.Elicitation:
 		var p wire.ElicitationParams
 		if err = json.Unmarshal(m.Params, &p); err == nil && (p.Mode == "form" || p.Mode == "url") {
+			if p.Meta.ToolName == "" {
+				p.Meta.ToolName = toolInUse(u, p.ServerName)
+			}
 			return elicitationSpec(p), true
 		}
 	}
@@ -212,11 +216,25 @@ func questionSpec(p wire.UserInputParams) core.RequestSpec {
 // whether an MCP tool may run.
 const toolApproval = "mcp_tool_call"
 
+// toolInUse names the tool of an MCP server that began last: older versions do
+// not say which one they ask about.
+func toolInUse(u *turn, server string) string {
+	if u == nil {
+		return ""
+	}
+	for _, it := range slices.Backward(u.items.list) {
+		if it.Type == wire.ItemMcpToolCall && it.Server == server {
+			return it.Tool
+		}
+	}
+	return ""
+}
+
 func elicitationSpec(p wire.ElicitationParams) core.RequestSpec {
 	if p.Meta.ApprovalKind == toolApproval {
 		spec := core.RequestSpec{
 			Kind: core.KindPermission, Prompt: p.Message, Actions: approvalActions,
-			Details: &core.RequestDetails{Tool: p.ServerName + "." + p.Meta.ToolName, Input: p.Meta.ToolParams},
+			Details: &core.RequestDetails{Tool: strings.TrimSuffix(p.ServerName+"."+p.Meta.ToolName, "."), Input: p.Meta.ToolParams},
 		}
 		if strings.Contains(string(p.Meta.Persist), `"session"`) {
 			spec.Scopes = bothScopes
