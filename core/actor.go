@@ -391,6 +391,7 @@ func (a *actor) release(out []Effect) {
 		a.conn.Store(nil)
 	}
 	a.wakes.wake()
+	a.host.changes.wake()
 }
 
 func (a *actor) answer(r doReply) {

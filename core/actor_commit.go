@@ -78,7 +78,11 @@ func (a *actor) build(out []Effect) pendingBatch {
 		}
 	}
 	b.seq = seq
-	snap := a.state.Snapshot()
+	shown := a.state
+	if o := a.state.Opening; o != nil && o.Prior != nil {
+		shown = *o.Prior // until it is ready a resume has changed nothing
+	}
+	snap := shown.Snapshot()
 	snap.LastSeq = seq
 	if a.writable() && (len(b.Events) > 0 || len(b.Turns) > 0 || len(b.Keys) > 0) && (a.fresh || !sameSnapshot(snap, a.stored)) {
 		b.Session = &SessionRecord{Session: snap, Launch: a.state.Base.Config}

@@ -298,8 +298,14 @@ func (h *Harness) Respond(ctx context.Context, c Caller, r RespondRequest) (Requ
 			by = ByUser
 		}
 		token := h.token()
-		return ask[Request](ctx, h, c.Owner, res.Request.SessionID, token, inRespond{Token: token, RequestID: r.RequestID,
+		got, err := ask[Request](ctx, h, c.Owner, res.Request.SessionID, token, inRespond{Token: token, RequestID: r.RequestID,
 			Response: r.Response, By: by, Client: c.Client, Key: k}, nil)
+		if CodeOf(err) == CodeRequestNotPending { // it ended since we looked: how, the store knows
+			if now, gerr := h.getRequest(ctx, c.Owner, r.RequestID); gerr == nil && now.Request.Status.Ended() {
+				return got, notPending(r.RequestID, now.Request.Status)
+			}
+		}
+		return got, err
 	})
 }
 

@@ -31,6 +31,7 @@ type Harness struct {
 	wg      sync.WaitGroup
 	tokens  atomic.Uint64
 	probes  probes
+	changes wakes // of any session hosted here
 
 	processes Processes // nil: this program runs none
 

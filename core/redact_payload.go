@@ -61,6 +61,7 @@ func (r *Redactor) Result(res Result) Result {
 	res.StructuredOutput, res.Provider = r.JSON(res.StructuredOutput), r.JSON(res.Provider)
 	res.Error = r.TurnError(res.Error)
 	res.FilesChanged = r.fileEdits(res.FilesChanged)
+	res.Observed.Files = r.fileEdits(res.Observed.Files)
 	res.Warnings = r.Strings(res.Warnings)
 	return res
 }

@@ -19,6 +19,11 @@ func (m *machine) requestRaised(n RequestRaised, id string) {
 		m.accepted(t, nil)
 		return
 	}
+	if len(t.Requests) >= maxOpenRequests {
+		m.append(TypeProviderEvent, ProviderEvent{Kind: "request_declined"}, ofTurn(t.Rec.ID), raw(n.Raw))
+		m.dismiss(n.Ref, refusal(n.Spec), "too many requests are open")
+		return
+	}
 	t = m.edit(m.accepted(t, nil))
 	r := Request{
 		ID: id, SessionID: t.Rec.SessionID, TurnID: t.Rec.ID, Owner: t.Rec.Owner, Ref: n.Ref,
@@ -50,9 +55,10 @@ func refusal(s RequestSpec) Action {
 // dismiss answers a request by core itself; nobody waits for the outcome.
 func (m *machine) dismiss(ref string, a Action, reason string) {
 	p := PendingOp{ID: m.newOp(), Kind: OpDismiss}
-	m.s.Ops = append(m.s.Ops[:len(m.s.Ops):len(m.s.Ops)], p)
 	m.do(doSend{Op: Respond{ID: p.ID, Ref: ref, Response: Response{Action: a, Reason: reason}}})
-	m.arm(TimerID{Kind: TimerCommand, Op: p.ID}, m.timeouts().ProviderCommand)
+	if len(m.s.Ops) < maxOpenRequests { // behind a flood of requests nobody follows up the answers
+		m.pend(p)
+	}
 }
 
 // respond claims a request for the first valid answer.

@@ -14,8 +14,10 @@ const (
 	MaxPrompt     = 8 << 20
 	previewChars  = 80
 	activityBytes = 120
-	maxTurnFiles  = 500
-	maxTurnNotes  = 20
+	// maxOpenRequests bounds what one turn may ask at the same time.
+	maxOpenRequests = 64
+	maxTurnFiles    = 500
+	maxTurnNotes    = 20
 )
 
 // send admits a turn: at once when the session is idle, behind the others when
