@@ -69,6 +69,8 @@ type harness interface {
 	StartProcess(context.Context, core.Caller, core.StartProcessRequest) (core.ProcessSnapshot, error)
 	SendInput(context.Context, core.Caller, core.InputRequest) (core.InputResult, error)
 	Providers(ctx context.Context, name string, refresh bool) ([]core.ProviderInfo, error)
+	Watch(ch chan<- struct{}) (stop func())
+	WatchProcess(owner, id string, ch chan<- struct{}) (stop func(), ok bool)
 }
 
 var _ harness = (*core.Harness)(nil)
@@ -82,12 +84,14 @@ func newServer(h harness, opts Options) *server.MCPServer {
 	s := newSurface(h, opts)
 	hooks := new(server.Hooks)
 	hooks.AddAfterListResources(s.listLive)
+	u := newUpdates(s)
+	u.hook(hooks)
 	srv := server.NewMCPServer("harness-mcp", s.opts.Version,
 		server.WithHooks(hooks),
 		server.WithTitle("Coding agents"),
 		server.WithInstructions(instructions(s.opts)),
 		server.WithToolCapabilities(false),
-		server.WithResourceCapabilities(false, false),
+		server.WithResourceCapabilities(true, true),
 		server.WithPromptCapabilities(false),
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{s}),
@@ -97,6 +101,7 @@ func newServer(h harness, opts Options) *server.MCPServer {
 	for _, e := range s.entries() {
 		srv.AddTool(e.tool, e.handler)
 	}
+	u.srv = srv
 	s.addResources(srv)
 	addPrompts(srv)
 	return srv
