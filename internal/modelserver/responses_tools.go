@@ -16,14 +16,13 @@ const yieldTime = 10_000 // ms
 func (r *response) tool(d directive) error {
 	switch d.word {
 	case "run":
-		return r.call("exec_command", object{"cmd": d.arg, "yield_time_ms": yieldTime})
+		return r.shell(d.arg, object{"yield_time_ms": yieldTime})
 	case "escalate":
-		return r.call("exec_command", object{"cmd": d.arg, "yield_time_ms": yieldTime,
-			"sandbox_permissions": "require_escalated", "justification": "The loopback model was told to ask."})
+		return r.shell(d.arg, object{"yield_time_ms": yieldTime, "sandbox_permissions": "require_escalated", "justification": "The loopback model was told to ask."})
 	case "patch":
 		file, line := d.patchFile()
 		patch := fmt.Sprintf("*** Begin Patch\n*** Add File: %s\n+%s\n*** End Patch\n", file, line)
-		return r.call("exec_command", object{"cmd": "apply_patch <<'PATCH'\n" + patch + "PATCH\n"})
+		return r.shell("apply_patch <<'PATCH'\n"+patch+"PATCH\n", object{})
 	case "ask":
 		return r.call("request_user_input", askArguments(d))
 	}
@@ -32,6 +31,20 @@ func (r *response) tool(d directive) error {
 		arguments = "{}"
 	}
 	return r.call(name, json.RawMessage(arguments))
+}
+
+// shell calls the tool for commands: exec_command, or shell_command where Codex
+// was told to do without sessions of commands.
+func (r *response) shell(command string, arguments object) error {
+	for _, t := range r.request.Tools {
+		if t.Name == "shell_command" {
+			arguments["command"] = command
+			delete(arguments, "yield_time_ms")
+			return r.call("shell_command", arguments)
+		}
+	}
+	arguments["cmd"] = command
+	return r.call("exec_command", arguments)
 }
 
 func askArguments(d directive) object {

@@ -136,7 +136,8 @@ func Agents() []Agent {
 			Can:     Abilities{Resume: core.Native, Fork: core.Native, MCP: core.Native, Images: core.Native, Model: core.Native},
 		},
 		{
-			Name: "codex-acp", Title: "Codex (ACP wrapper)", Command: []string{"codex-acp"},
+			// With unified_exec a cancelled turn leaves its commands running.
+			Name: "codex-acp", Title: "Codex (ACP wrapper)", Command: []string{"codex-acp", "-c", "features.unified_exec=false"},
 			Install: "npm install -g @zed-industries/codex-acp",
 			Native:  "../codex-acp-%s/bin/codex-acp",
 			Env:     map[string]string{"NO_BROWSER": "1"},
