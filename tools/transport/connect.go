@@ -70,9 +70,12 @@ func (o ConnectOptions) withDefaults() ConnectOptions {
 func Connect(ctx context.Context, in io.Reader, out io.Writer, opts ConnectOptions) error {
 	opts = opts.withDefaults()
 	defer opts.Transport.CloseIdleConnections()
+	fresh := opts.Transport.Clone()
+	fresh.DisableKeepAlives = true
 	b := &bridge{
 		opts:     opts,
 		http:     &http.Client{Transport: opts.Transport},
+		fresh:    &http.Client{Transport: fresh},
 		in:       newLineReader(in, MaxMessage),
 		out:      newLineWriter(out),
 		inFlight: make(map[string]*relay),
@@ -88,6 +91,7 @@ func Connect(ctx context.Context, in io.Reader, out io.Writer, opts ConnectOptio
 type bridge struct {
 	opts   ConnectOptions
 	http   *http.Client
+	fresh  *http.Client // with a connection for each request, for those that must not be lost
 	in     *lineReader
 	out    *lineWriter
 	ctx    context.Context // of requests
@@ -115,7 +119,7 @@ type relay struct {
 	message  []byte
 	cancel   context.CancelFunc
 
-	acknowledged bool // by a stream
+	subscribed bool // by a stream that has something to say
 }
 
 func (b *bridge) serve(ctx context.Context, in io.Reader) error {

@@ -70,7 +70,13 @@ func (b *bridge) repeatable(e *envelope) bool {
 
 // exchange sends a request once and passes on what comes back.
 func (b *bridge) exchange(ctx context.Context, r *relay, session string, epoch int) error {
-	response, err := b.send(ctx, http.MethodPost, r.message, b.headers(r.envelope, r.message, session))
+	client := b.http
+	if !b.repeatable(r.envelope) {
+		// On a connection that was idle, nobody can tell a server that has
+		// gone from one that goes while it works.
+		client = b.fresh
+	}
+	response, err := b.sendOn(ctx, client, http.MethodPost, r.message, b.headers(r.envelope, r.message, session))
 	if err != nil {
 		return err
 	}
@@ -116,6 +122,8 @@ func (b *bridge) passEvents(response *answerBody, epoch int, r *relay) error {
 			return fmt.Errorf("the server sent no message: %w", malformed)
 		}
 		switch {
+		case e.Method == "" && r != nil && r.subscribed:
+			return errLost // the server ends, not the client's interest
 		case e.Method == "" && r != nil:
 			b.learn(r.envelope, data)
 			return b.pass(data)
@@ -124,7 +132,7 @@ func (b *bridge) passEvents(response *answerBody, epoch int, r *relay) error {
 			if err != nil {
 				return err
 			}
-		case r != nil && !r.first(e.Method):
+		case r != nil && !r.first(e.Method, data):
 			continue
 		}
 		if err := b.pass(data); err != nil {
@@ -135,12 +143,17 @@ func (b *bridge) passEvents(response *answerBody, epoch int, r *relay) error {
 
 // first reports whether a notification is new to the client: a stream that is
 // opened again acknowledges itself again.
-func (r *relay) first(method string) bool {
+func (r *relay) first(method string, message []byte) bool {
 	if method != mcp.MethodNotificationSubscriptionsAcknowledged {
 		return true
 	}
-	again := r.acknowledged
-	r.acknowledged = true
+	again := r.subscribed
+	var ack struct {
+		Params struct {
+			Notifications map[string]any `json:"notifications"`
+		} `json:"params"`
+	}
+	r.subscribed = json.Unmarshal(message, &ack) == nil && len(ack.Params.Notifications) > 0
 	return !again
 }
 
@@ -246,6 +259,10 @@ func (a *answerBody) refusal() error {
 // send makes one HTTP request. Its error is errUnreachable if nothing of it
 // can have arrived, else errLost.
 func (b *bridge) send(ctx context.Context, method string, body []byte, headers map[string]string) (*answerBody, error) {
+	return b.sendOn(ctx, b.http, method, body, headers)
+}
+
+func (b *bridge) sendOn(ctx context.Context, client *http.Client, method string, body []byte, headers map[string]string) (*answerBody, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	request, err := http.NewRequestWithContext(ctx, method, b.opts.URL, bytes.NewReader(body))
 	if err != nil {
@@ -263,7 +280,7 @@ func (b *bridge) send(ctx context.Context, method string, body []byte, headers m
 		request.Header.Set(name, value)
 	}
 	timer := time.AfterFunc(silence, cancel)
-	response, err := b.http.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		timer.Stop()
 		cancel()

@@ -72,7 +72,7 @@ func (b *bridge) greeted(response *answerBody) ([]byte, error) {
 	var err error
 	switch {
 	case kind == "text/event-stream":
-		body, err = newEventReader(response).next()
+		body, err = firstResponse(newEventReader(response))
 	case kind == "application/json":
 		body, err = io.ReadAll(io.LimitReader(response, maxResponse))
 	default:
@@ -96,6 +96,20 @@ func (b *bridge) greeted(response *answerBody) ([]byte, error) {
 		b.mu.Unlock()
 	}
 	return body, nil
+}
+
+// firstResponse skips what comes before the response to an introduction:
+// nothing that concerns the client yet.
+func firstResponse(events *eventReader) ([]byte, error) {
+	for {
+		data, err := events.next()
+		if err != nil {
+			return nil, err
+		}
+		if e, malformed := open(data); malformed == nil && e.Method == "" {
+			return data, nil
+		}
+	}
 }
 
 // renew introduces the client again, unless somebody has since the epoch that
