@@ -169,9 +169,7 @@ func (a *actor) settled() bool {
 
 // end leaves the harness, then answers whoever came too late.
 func (a *actor) end() {
-	if a.fresh && a.giveBack != nil {
-		a.giveBack()
-	}
+	a.freeHeld()
 	a.host.forget(a)
 	close(a.done)
 	a.wg.Wait()
@@ -182,6 +180,14 @@ func (a *actor) end() {
 			a.wakes.wake()
 			return
 		}
+	}
+}
+
+// freeHeld gives back the session that this one was to replace, if it did not.
+func (a *actor) freeHeld() {
+	if a.fresh && a.giveBack != nil {
+		a.giveBack()
+		a.giveBack = nil
 	}
 }
 
@@ -360,12 +366,19 @@ func (a *actor) release(out []Effect) {
 	// Before anyone is told: what has ended is the store's, and an id that came
 	// to nothing is free again.
 	if a.state.End == EndGone {
+		a.freeHeld()
 		a.host.forget(a)
 	} else if a.settled() {
 		a.left = true
 		a.host.forget(a)
 	}
 	a.view.Store(&published{state: a.state, seq: a.seq})
+	if a.state.asks() {
+		select {
+		case a.host.asked <- struct{}{}:
+		default:
+		}
+	}
 	for _, e := range out {
 		switch e := e.(type) {
 		case doSend:

@@ -29,6 +29,7 @@ const (
 	probeMemory    = 30 * time.Second
 	lookEvery      = 5 * time.Second        // for resources of dead instances
 	pollOthers     = 250 * time.Millisecond // changes made by other instances
+	answerPoll     = 200 * time.Millisecond // for answers left by others, while an agent asks
 	progressEvery  = time.Second
 	sweepEvery     = time.Hour
 	maxAwaitIDs    = 64

@@ -37,6 +37,7 @@ type Harness struct {
 
 	reviving locks
 	lostKeys lostKeys
+	asked    chan struct{} // an agent asks something
 
 	providers map[string]Provider
 	names     []string
@@ -84,7 +85,9 @@ func New(cfg Config) *Harness {
 		h.providers[p.Spec().Name] = p
 	}
 	h.names = slices.Sorted(maps.Keys(h.providers))
+	h.asked = make(chan struct{}, 1)
 	h.wg.Go(h.housekeep)
+	h.wg.Go(h.mail)
 	return h
 }
 

@@ -13,6 +13,7 @@ const (
 	PrefixRequest = "req_"
 	PrefixProcess = "prc_"
 	PrefixEvent   = "evt_"
+	PrefixAnswer  = "ans_"
 )
 
 // MaxChosenID is the longest id that a caller may choose, in bytes.

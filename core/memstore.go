@@ -42,6 +42,7 @@ type memData struct {
 	rows       map[rowID]*memRow
 	keys       map[keyID]KeyRecord
 	children   map[childID]Child
+	answers    map[string]Answer
 	bytes      int    // event data in all journals
 	clock      uint64 // counts commits, to order journals by their last one
 }
@@ -87,6 +88,7 @@ func NewMemStore() *MemStore {
 		rows:       map[rowID]*memRow{},
 		keys:       map[keyID]KeyRecord{},
 		children:   map[childID]Child{},
+		answers:    map[string]Answer{},
 	}
 	rand.Read(d.secret) // never fails
 	return d.view()
@@ -251,6 +253,7 @@ func (d *memData) drop(a *memAggregate) {
 	d.bytes -= a.bytes
 	delete(d.aggregates, a.ownedID)
 	maps.DeleteFunc(d.rows, func(_ rowID, r *memRow) bool { return r.in == a })
+	maps.DeleteFunc(d.answers, func(_ string, x Answer) bool { return x.Owner == a.owner && x.SessionID == a.id })
 }
 
 // find gives the aggregate of a query, nil for none. With AllOwners an id that
@@ -524,6 +527,7 @@ func (m *MemStore) SweepKeys(ctx context.Context, before time.Time) error {
 	}
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.keys, func(_ keyID, k KeyRecord) bool { return k.At.Before(before) })
+	maps.DeleteFunc(d.answers, func(_ string, a Answer) bool { return a.At.Before(before) })
 	return nil
 }
 
@@ -592,6 +596,18 @@ func (m *MemStore) Alive(instance string) bool {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
 	return m.data.open[instance]
+}
+
+// Elected implements Instances: the living instance with the lowest id.
+func (m *MemStore) Elected() bool {
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	for id := range m.data.open {
+		if id < m.instance {
+			return false
+		}
+	}
+	return m.data.open[m.instance]
 }
 
 // Secret implements Store.

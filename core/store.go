@@ -12,23 +12,40 @@ import (
 const AllOwners = "*"
 
 // Store keeps aggregates: a session with its turns, requests and events, or a
-// process with its events. It is safe for concurrent use.
+// process with its events. It is safe for concurrent use, and any number of
+// servers, each with a Store of its own, may share the data.
 //
 // Reads answer with *Error: CodeNotFound for a row that is not there or
-// belongs to another owner, CodeStoreFailed when the store cannot answer.
-// Slices and structs that a Store returns belong to the caller; those that it
-// is given it does not keep.
+// belongs to another owner, CodeStoreFailed when the store cannot answer, is
+// closed, or was given a context that has ended, which it wraps. Slices and
+// structs that a Store returns belong to the caller; those that it is given it
+// does not keep. Writes name one owner: AllOwners is for reads.
+//
+// Sessions and processes share one space of ids, turns and requests have one
+// each. Ids of different owners never meet. Events and LastSeq of a resource
+// that is not there are empty and 0.
 type Store interface {
 	// Commit writes one aggregate's batch: all of it or nothing, durable when
-	// it returns. The exact same batch again is accepted. Any other mismatch
-	// of ExpectSeq, or an id that another aggregate of the owner has, is a
-	// *ConflictError and changes nothing. Batches of different resources are
-	// grouped, and each stands alone.
+	// it returns. Batches of different resources are grouped, and each stands
+	// alone.
+	//
+	// The exact same batch as the resource's last one is accepted and changes
+	// nothing. Any other mismatch of ExpectSeq, an id that another aggregate of
+	// the owner has, or a stored key is a *ConflictError and changes nothing.
+	// A key in a batch completes the claim that PutKey made of it, if that has
+	// the same ArgsHash and no Resource yet. A batch with Replace begins a new
+	// aggregate, so its ExpectSeq is 0; one without a snapshot needs a stored
+	// aggregate, else CodeNotFound; one whose parts contradict each other is
+	// CodeInternal; one that brings a snapshot or key twice means the last.
+	//
+	// When ctx ends first the batch may be written all the same, also later: a
+	// conflict of a later batch tells.
 	Commit(ctx context.Context, b Batch) error
 
 	// Events gives events of one resource in order of Seq.
 	Events(ctx context.Context, q EventQuery) ([]Event, error)
-	// LastSeq is the highest stored Seq of a resource, 0 for none.
+	// LastSeq is the highest Seq that a resource ever stored, 0 for none. It
+	// stays when events are trimmed: a seq is never used again.
 	LastSeq(ctx context.Context, owner, resource string) (uint64, error)
 
 	Session(ctx context.Context, owner, id string) (SessionRecord, error)
@@ -36,15 +53,24 @@ type Store interface {
 	Request(ctx context.Context, owner, id string) (Request, error)
 	Process(ctx context.Context, owner, id string) (ProcessRecord, error)
 
-	// The lists give newest first, a page at a time.
+	// The lists give newest first, a page at a time. For the filters Live and
+	// EndedBefore not live means ended, so an unavailable session counts; a
+	// session ended at its UpdatedAt.
 	Sessions(ctx context.Context, q ListQuery) ([]SessionRecord, error)
 	Turns(ctx context.Context, q ListQuery) ([]TurnRecord, error)
 	Requests(ctx context.Context, q ListQuery) ([]Request, error)
 	Processes(ctx context.Context, q ListQuery) ([]ProcessRecord, error)
 
-	// Delete drops an aggregate and all that hangs on it. Deleting what is not
-	// there is no error.
+	// Delete drops an aggregate and all that hangs on it, but for its keys.
+	// Deleting what is not there is no error.
 	Delete(ctx context.Context, owner, id string) error
+	// DeleteEnded is Delete for an aggregate that has ended, held by instance
+	// and not moved since its seq was last. It says whether it did.
+	DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error)
+	// Ended lists what has ended of every owner, longest ago first.
+	Ended(ctx context.Context, limit int) ([]EndedResource, error)
+	// Size is about how many bytes the data takes.
+	Size(ctx context.Context) (int64, error)
 	// Trim drops events of a resource before seq.
 	Trim(ctx context.Context, owner, resource string, before uint64) error
 
@@ -55,7 +81,7 @@ type Store interface {
 	PutKey(ctx context.Context, k KeyRecord) error
 	// DeleteKey frees a key whose call started nothing.
 	DeleteKey(ctx context.Context, owner, tool, key string) error
-	// SweepKeys drops keys older than before.
+	// SweepKeys drops keys and answers older than before.
 	SweepKeys(ctx context.Context, before time.Time) error
 
 	// Claim makes an aggregate another instance's, if it is still from's. It
@@ -64,8 +90,9 @@ type Store interface {
 
 	ChildLog
 	Instances
+	Mailbox
 
-	// Secret gives n bytes that are random, private to this store and the same
+	// Secret gives 32 bytes that are random, private to this store and the same
 	// for ever: the key of its keyed hashes.
 	Secret() []byte
 
@@ -193,6 +220,56 @@ type Instances interface {
 	Instance() string
 	// Alive says whether the instance still holds its lock.
 	Alive(instance string) bool
+	// Elected says whether this server is the one of the living that sweeps.
+	// It stays so until it ends; then another one is.
+	Elected() bool
+}
+
+// Mailbox takes answers to requests of other servers' sessions: whoever cannot
+// reach a server leaves the answer with the data, and the server that runs the
+// session takes it.
+type Mailbox interface {
+	// PutAnswer leaves an answer. A session that is not there is CodeNotFound,
+	// an id that is in use a *ConflictError.
+	PutAnswer(ctx context.Context, a Answer) error
+	// Answers lists those not settled yet for sessions of an instance, the
+	// oldest first.
+	Answers(ctx context.Context, instance string) ([]Answer, error)
+	// Answer reads one: CodeNotFound when there is none.
+	Answer(ctx context.Context, id string) (Answer, error)
+	// SettleAnswer says what became of an answer and forgets what it said. The
+	// first outcome stays; it says whether this was the first.
+	SettleAnswer(ctx context.Context, id string, o AnswerOutcome) (bool, error)
+}
+
+// Answer is a response that waits for the server that can give it.
+type Answer struct {
+	ID        string         `json:"id"` // ans_...
+	Owner     string         `json:"owner"`
+	SessionID string         `json:"session_id"`
+	RequestID string         `json:"request_id"`
+	Response  *Response      `json:"response,omitempty"` // nil once it is settled
+	At        time.Time      `json:"at"`
+	Outcome   *AnswerOutcome `json:"outcome,omitempty"`
+}
+
+// AnswerOutcome is what became of an answer: the request as it is then, or why
+// the answer was refused.
+type AnswerOutcome struct {
+	Request *Request  `json:"request,omitempty"`
+	Code    Code      `json:"code,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Hint    string    `json:"hint,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// EndedResource is a session or process that may be swept.
+type EndedResource struct {
+	Owner, ID string
+	Kind      ResourceKind
+	Instance  string
+	LastSeq   uint64
+	At        time.Time // when it ended
 }
 
 // ProcessRecord is a stored process.

@@ -85,23 +85,20 @@ func resourceKey(owner, id string) (sql string, args []any) {
 }
 
 func scanEvent(resource string, row []driver.Value) core.Event {
-	num := func(i int) int64 { n, _ := row[i].(int64); return n }
-	text := func(i int) string { s, _ := row[i].(string); return s }
-	blob := func(i int) []byte { b, _ := row[i].([]byte); return b }
 	ev := core.Event{
 		Resource:      resource,
-		Seq:           uint64(num(0)),
-		SchemaVersion: int(num(1)),
-		At:            fromNanos(num(2)),
-		Type:          core.EventType(text(3)),
-		TurnID:        text(4),
-		RequestID:     text(5),
-		Provider:      text(6),
-		ID:            text(7),
-		Data:          blob(8),
+		Seq:           uint64(num(row[0])),
+		SchemaVersion: int(num(row[1])),
+		At:            fromNanos(num(row[2])),
+		Type:          core.EventType(text(row[3])),
+		TurnID:        text(row[4]),
+		RequestID:     text(row[5]),
+		Provider:      text(row[6]),
+		ID:            text(row[7]),
+		Data:          blob(row[8]),
 	}
 	if len(row) > 9 {
-		ev.Raw = blob(9)
+		ev.Raw = blob(row[9])
 	}
 	return ev
 }

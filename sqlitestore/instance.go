@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -18,12 +19,38 @@ type instances struct {
 	dir  string
 	id   string
 	held *os.File
+
+	mu    sync.Mutex
+	sweep *os.File // holds the lock of the elected server; nil without it
 }
 
 // openLock is the file whose lock is held while a store is opened. Creating
 // the database, migrating it, and making and clearing away lock files all
 // happen under it, so that any number of servers may start at once.
 const openLock = "open.lock"
+
+// sweepLock is the file whose lock the elected server holds until it ends.
+const sweepLock = "sweep.lock"
+
+// Elected says whether this server is the one that sweeps. It tries for the
+// lock each time until it has it.
+func (in *instances) Elected() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.sweep != nil {
+		return true
+	}
+	f, err := os.OpenFile(filepath.Join(in.dir, sweepLock), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false
+	}
+	if ok, _ := tryLock(f, true); !ok {
+		f.Close()
+		return false
+	}
+	in.sweep = f
+	return true
+}
 
 // lockDir makes the directory and waits for its open lock. The caller closes
 // the file to free it.
@@ -62,7 +89,7 @@ func join(dir string) (*instances, error) {
 	in := &instances{dir: dir, id: core.NewID(core.PrefixInstance)}
 	for _, e := range entries {
 		id, isLock := strings.CutSuffix(e.Name(), ".lock")
-		if isLock && e.Name() != openLock && !in.Alive(id) {
+		if isLock && e.Name() != openLock && e.Name() != sweepLock && !in.Alive(id) {
 			if err := os.Remove(in.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, err
 			}
@@ -105,6 +132,12 @@ func (in *instances) Alive(instance string) bool {
 // leave gives the instance up.
 func (in *instances) leave() error {
 	err := in.held.Close()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.sweep != nil {
+		err = errors.Join(err, in.sweep.Close())
+		in.sweep = nil
+	}
 	if gone := os.Remove(in.path(in.id)); !errors.Is(gone, os.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}

@@ -65,6 +65,9 @@ func (s *Store) DeleteKey(ctx context.Context, owner, tool, key string) error {
 // SweepKeys implements core.Store.
 func (s *Store) SweepKeys(ctx context.Context, before time.Time) error {
 	return s.write(ctx, "sweeping idempotency keys", sweepRows, 0, func(tx *conn) error {
+		if _, err := tx.run("DELETE FROM answer WHERE at < ?", before); err != nil {
+			return err
+		}
 		_, err := tx.run("DELETE FROM idempotency_key WHERE at < ?", before)
 		return err
 	})

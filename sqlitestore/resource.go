@@ -6,6 +6,7 @@ import "context"
 type resource struct {
 	key       int64
 	kind      string
+	instance  string
 	lastSeq   int64
 	lastBatch []byte
 }
@@ -15,8 +16,8 @@ type resource struct {
 var noContext = context.Background()
 
 func findResource(tx *conn, owner, id string) (r resource, found bool, err error) {
-	found, err = tx.one(noContext, "SELECT key, kind, last_seq, last_batch FROM resource WHERE id = ? AND owner = ?",
-		[]any{id, owner}, &r.key, &r.kind, &r.lastSeq, &r.lastBatch)
+	found, err = tx.one(noContext, "SELECT key, kind, instance, last_seq, last_batch FROM resource WHERE id = ? AND owner = ?",
+		[]any{id, owner}, &r.key, &r.kind, &r.instance, &r.lastSeq, &r.lastBatch)
 	return r, found, err
 }
 
@@ -24,6 +25,7 @@ func findResource(tx *conn, owner, id string) (r resource, found bool, err error
 func dropResource(tx *conn, key int64) error {
 	for _, sql := range []string{
 		"DELETE FROM snapshot WHERE resource = ?",
+		"DELETE FROM answer WHERE resource = ?",
 		"DELETE FROM resource WHERE key = ?",
 		"INSERT INTO doomed (resource) VALUES (?)",
 	} {
@@ -38,18 +40,26 @@ func dropResource(tx *conn, key int64) error {
 // its events, which nothing finds any more, are deleted portion by portion
 // before Delete returns, or later should ctx end.
 func (s *Store) Delete(ctx context.Context, owner, id string) error {
+	_, err := s.deleteIf(ctx, owner, id, func(*conn, resource) (bool, error) { return true, nil })
+	return err
+}
+
+func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *conn, r resource) (bool, error)) (deleted bool, err error) {
 	const doing = "deleting"
-	found := false
-	err := s.write(ctx, doing, 1, 0, func(tx *conn) error {
+	err = s.write(ctx, doing, 1, 0, func(tx *conn) error {
+		deleted = false
 		r, ok, err := findResource(tx, owner, id)
+		if err == nil && ok {
+			ok, err = may(tx, r)
+		}
 		if err != nil || !ok {
 			return err
 		}
-		found = true
+		deleted = true
 		return dropResource(tx, r.key)
 	})
-	if err != nil || !found {
-		return err
+	if err != nil || !deleted {
+		return false, err
 	}
 	for more := true; err == nil && more; {
 		err = s.write(ctx, doing, sweepRows, 0, func(tx *conn) (err error) {
@@ -59,7 +69,7 @@ func (s *Store) Delete(ctx context.Context, owner, id string) error {
 			return sweepStep(tx)
 		})
 	}
-	return nil // the rest of the sweeping is the checkpointer's
+	return true, nil // the rest of the sweeping is the checkpointer's
 }
 
 // Trim implements core.Store. It deletes portion by portion, so that a reader

@@ -30,6 +30,7 @@ type cli struct {
 	Demo    demoCmd    `cmd:"" help:"Show the main job end to end on the built-in scripted agent."`
 	Check   checkCmd   `cmd:"" help:"Say which agents are installed and ready, or why not."`
 	Log     logCmd     `cmd:"" help:"Read a journal, live or ended, while a server runs or not."`
+	Respond respondCmd `cmd:"" help:"Answer a request of a running server, as the owner of its journal."`
 	Config  configCmd  `cmd:"" help:"Print the entry that puts this program into an MCP client."`
 	Reap    reapCmd    `cmd:"" help:"End what dead servers left behind, and say what it was."`
 	Version versionCmd `cmd:"" help:"Print the version."`

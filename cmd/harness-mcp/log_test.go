@@ -19,7 +19,11 @@ type scripted struct {
 	t   *testing.T
 	db  string
 	env []string
+	cmd *exec.Cmd
 }
+
+// process is the server's own.
+func (s *scripted) process() *os.Process { return s.cmd.Process }
 
 func startScripted(t *testing.T, argv ...string) *scripted {
 	t.Helper()
@@ -27,6 +31,7 @@ func startScripted(t *testing.T, argv ...string) *scripted {
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
 	cmd := exec.Command(binary, append([]string{"serve", "--db", s.db}, argv...)...)
 	cmd.Env = s.env
+	s.cmd = cmd
 	s.Client = mcptest.Start(t, cmd)
 	s.Initialize(t.Context())
 	return s

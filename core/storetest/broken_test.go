@@ -29,6 +29,7 @@ type broken struct {
 	claim    func(ctx context.Context, s core.Store, owner, id, from, to string) (bool, error)
 	children func(ctx context.Context, s core.Store, instance string) ([]core.Child, error)
 	secret   func(s core.Store) []byte
+	mail     brokenMailbox
 	close    func(s core.Store) error
 }
 
@@ -484,6 +485,14 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 			}}
 		}(), "a closed store refuses"},
 		{"keeps its instance alive", &broken{close: func(core.Store) error { return nil }}, "an instance is alive"},
+	}
+	for _, m := range brokenMailboxes {
+		cases = append(cases, struct {
+			name   string
+			store  *broken
+			caught string
+		}{m.name, &broken{}, m.caught})
+		cases[len(cases)-1].store.mail = m.mail
 	}
 	checks := map[string]Check{}
 	for _, c := range Checks() {

@@ -132,6 +132,12 @@ func Checks() []Check {
 		{"trim drops the oldest events", trim},
 		{"delete takes all that hangs on it", deleteCascades},
 		{"an instance is alive", instanceAlive},
+		{"a server alone is elected", oneSweeper},
+		{"answers wait for the session's instance", mailbox},
+		{"answers go with age and session", answersGo},
+		{"what has ended is listed", endedList},
+		{"only what has ended and stands still is deleted", deleteEnded},
+		{"the size grows with the data", sizeGrows},
 		{"the secret stays the same", secretStays},
 
 		{"resources commit side by side", commitSideBySide},

@@ -39,6 +39,7 @@ CREATE TABLE snapshot (
 CREATE INDEX snapshot_by_resource ON snapshot (resource, kind, created, id);
 CREATE INDEX snapshot_by_owner    ON snapshot (owner, kind, created, id);
 CREATE INDEX snapshot_live        ON snapshot (kind, created, id) WHERE live = 1;
+CREATE INDEX snapshot_ended       ON snapshot (ended, id, owner) WHERE live = 0 AND kind IN ('session', 'process');
 
 -- The journals of all resources, in the order of writing. Clustering by
 -- resource instead would touch a page per session in every commit.
@@ -86,3 +87,14 @@ CREATE TABLE child (
   body     BLOB NOT NULL,
   PRIMARY KEY (instance, pid)
 ) WITHOUT ROWID;
+
+-- Answers that wait for the server that runs the session.
+CREATE TABLE answer (
+  id       TEXT PRIMARY KEY,
+  resource INTEGER NOT NULL,
+  at       INTEGER NOT NULL,
+  settled  INTEGER NOT NULL,
+  body     BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX answer_by_resource ON answer (resource);
+CREATE INDEX answer_open ON answer (at) WHERE settled = 0;

@@ -1,0 +1,146 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+)
+
+// DeleteEnded implements Store.
+func (m *MemStore) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer d.mu.Unlock()
+	a := d.aggregates[ownedID{owner, id}]
+	if a == nil || a.instance != instance || a.lastSeq != last {
+		return false, nil
+	}
+	if row := d.rows[rowID{a.kind, a.ownedID}]; row == nil || row.Live {
+		return false, nil
+	}
+	d.drop(a)
+	return true, nil
+}
+
+// Ended implements Store.
+func (m *MemStore) Ended(ctx context.Context, limit int) ([]EndedResource, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	var out []EndedResource
+	for _, a := range d.aggregates {
+		if row := d.rows[rowID{a.kind, a.ownedID}]; row != nil && !row.Live {
+			out = append(out, EndedResource{Owner: a.owner, ID: a.id, Kind: a.kind, Instance: a.instance, LastSeq: a.lastSeq, At: row.Ended})
+		}
+	}
+	slices.SortFunc(out, func(x, y EndedResource) int {
+		return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID), strings.Compare(x.Owner, y.Owner))
+	})
+	return out[:min(len(out), pageRows(limit))], nil
+}
+
+// Size implements Store.
+func (m *MemStore) Size(ctx context.Context) (int64, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer d.mu.Unlock()
+	n := d.bytes
+	for _, r := range d.rows {
+		n += len(r.Body)
+	}
+	return int64(n), nil
+}
+
+// PutAnswer implements Mailbox.
+func (m *MemStore) PutAnswer(ctx context.Context, a Answer) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if _, used := d.answers[a.ID]; used {
+		return &ConflictError{Kind: "answer", ID: a.ID}
+	}
+	if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; agg == nil || agg.kind != KindSession {
+		return Errorf(CodeNotFound, "there is no session %s", a.SessionID)
+	}
+	a.At = storedTime(a.At)
+	d.answers[a.ID] = a.clone()
+	return nil
+}
+
+// clone shares nothing with a.
+func (a Answer) clone() Answer {
+	if a.Response != nil {
+		r := *a.Response
+		r.Content = slices.Clone(r.Content)
+		if r.Answers != nil {
+			answers := make(map[string][]string, len(r.Answers))
+			for k, v := range r.Answers {
+				answers[k] = slices.Clone(v)
+			}
+			r.Answers = answers
+		}
+		a.Response = &r
+	}
+	if a.Outcome != nil {
+		o := *a.Outcome
+		a.Outcome = &o
+	}
+	return a
+}
+
+// Answers implements Mailbox.
+func (m *MemStore) Answers(ctx context.Context, instance string) ([]Answer, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	var out []Answer
+	for _, a := range d.answers {
+		if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; a.Outcome == nil && agg != nil && agg.instance == instance {
+			out = append(out, a.clone())
+		}
+	}
+	slices.SortFunc(out, func(x, y Answer) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
+	return out, nil
+}
+
+// Answer implements Mailbox.
+func (m *MemStore) Answer(ctx context.Context, id string) (Answer, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer d.mu.Unlock()
+	a, ok := d.answers[id]
+	if !ok {
+		return Answer{}, Errorf(CodeNotFound, "there is no answer %s", id)
+	}
+	return a.clone(), nil
+}
+
+// SettleAnswer implements Mailbox.
+func (m *MemStore) SettleAnswer(ctx context.Context, id string, o AnswerOutcome) (bool, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer d.mu.Unlock()
+	a, ok := d.answers[id]
+	if !ok || a.Outcome != nil {
+		return false, nil
+	}
+	o.At = storedTime(o.At)
+	a.Response, a.Outcome = nil, &o
+	d.answers[id] = a.clone()
+	return true, nil
+}
