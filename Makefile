@@ -10,6 +10,13 @@ CODEX_OLD_VERSION := 0.150.0
 # The newest Claude Code, and the oldest that npm still picks by itself.
 CLAUDE_VERSION     := 2.1.332
 CLAUDE_OLD_VERSION := 2.1.197
+# Agents that speak ACP; all but codex-acp are for make nightly.
+CODEX_ACP_VERSION  := 0.16.0
+GEMINI_VERSION     := 0.61.0
+OPENCODE_VERSION   := 1.18.33
+COPILOT_VERSION    := 1.0.102
+QWEN_VERSION       := 0.24.4
+CLAUDE_ACP_VERSION := 0.101.0
 TSSDK_VERSION := 1.32.2
 NODE_VERSION  := 24.21.0
 CONFORMANCE_VERSION := 0.2.0-alpha.12
@@ -59,10 +66,19 @@ tools: ## Installs the pinned CLIs that the tests drive into .tools/
 	@claude=@anthropic-ai/claude-code-$$(scripts/claude-platform) && \
 		scripts/npm-tool $(TOOLS)/claude $$claude $(CLAUDE_VERSION) && \
 		scripts/npm-tool $(TOOLS)/claude-$(CLAUDE_OLD_VERSION) $$claude $(CLAUDE_OLD_VERSION)
+	@scripts/npm-tool $(TOOLS)/codex-acp @zed-industries/codex-acp $(CODEX_ACP_VERSION)
 	@scripts/npm-tool $(TOOLS)/ts @modelcontextprotocol/sdk $(TSSDK_VERSION)
 	@scripts/npm-tool $(TOOLS)/node $(NODE_PACKAGE) $(NODE_VERSION)
 	@scripts/npm-tool $(TOOLS)/conformance @modelcontextprotocol/conformance $(CONFORMANCE_VERSION)
 	@scripts/npm-tool $(TOOLS)/inspector @modelcontextprotocol/inspector $(INSPECTOR_VERSION)
+
+.PHONY: nightly-tools
+nightly-tools: tools
+	@scripts/npm-tool $(TOOLS)/gemini @google/gemini-cli $(GEMINI_VERSION)
+	@scripts/npm-tool $(TOOLS)/opencode opencode-ai $(OPENCODE_VERSION)
+	@scripts/npm-tool $(TOOLS)/copilot @github/copilot $(COPILOT_VERSION)
+	@scripts/npm-tool $(TOOLS)/qwen @qwen-code/qwen-code $(QWEN_VERSION)
+	@scripts/npm-tool $(TOOLS)/claude-acp @agentclientprotocol/claude-agent-acp $(CLAUDE_ACP_VERSION)
 
 .PHONY: format
 format: ## Formats every Go file
@@ -106,7 +122,8 @@ fuzz: ## Runs every fuzz target for a while (FUZZ=regexp, FUZZTIME=30s)
 	scripts/fuzz $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: nightly
-nightly: check ## What is too dear for every change: repeated tests and long fuzzing
+nightly: check nightly-tools ## What is too dear for every change: more agents, repeated tests and long fuzzing
+	$(REAL_CLIS) HARNESS_MCP_NIGHTLY=1 $(GO) test -timeout 90m -run 'TestRealAgentsConform|TestTheMainRoad' ./providers/acp ./cmd/harness-mcp
 	$(REAL_CLIS) CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=5 -timeout 60m ./...
 	scripts/fuzz 3m .
 

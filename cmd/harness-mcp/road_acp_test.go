@@ -25,15 +25,26 @@ func acpAgents() map[string]func(*testing.T) agent {
 	return all
 }
 
+// acpCommands are the agents' commands in their packages.
+var acpCommands = map[string]string{"claude-acp": "claude-agent-acp"}
+
 // acpAgent is a published ACP agent on the loopback model. HARNESS_MCP_TEST_ and
-// its name in capitals is the variable that names its command.
+// its name in capitals is the variable that names its command; otherwise the one
+// that the Makefile installs is taken.
 func acpAgent(name string) func(*testing.T) agent {
 	return func(t *testing.T) agent {
 		t.Helper()
+		command := acpCommands[name]
+		if command == "" {
+			command = name
+		}
 		variable := "HARNESS_MCP_TEST_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		exe := os.Getenv(variable)
+		if exe == "" {
+			exe = tool(t, name, "node_modules", ".bin", command)
+		}
 		if _, err := os.Stat(exe); err != nil {
-			why := name + " is not installed: " + variable + " does not name it (make tools installs it)"
+			why := name + " is not installed: neither " + variable + " nor .tools/" + name + " names it"
 			if os.Getenv(e2e.RequireEnv) == "1" {
 				t.Fatal(why)
 			}
@@ -48,10 +59,7 @@ func acpAgent(name string) func(*testing.T) agent {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// HARNESS_MCP_TEST_PATH has a Node that is new enough, and the sandbox
-		// that Codex looks for.
-		path := strings.Trim(os.Getenv("HARNESS_MCP_TEST_PATH")+":"+os.Getenv("PATH"), ":")
-		maps.Copy(env, map[string]string{"PATH": path})
+		env["PATH"] = toolPath(t)
 		var free args
 		if name != "codex-acp" { // the others ask before every command
 			free = args{"approval_mode": "auto_approve"}
@@ -63,6 +71,34 @@ func acpAgent(name string) func(*testing.T) agent {
 			sleep:    func(seconds string) string { return "run sleep " + seconds },
 		}
 	}
+}
+
+// tool gives a path below the folder in which the Makefile installs.
+func tool(t *testing.T, elements ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", ".tools"}, elements...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// toolPath is PATH behind a Node that is new enough, and the sandbox that comes
+// with Codex, where the Makefile installed them.
+func toolPath(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("PATH")
+	for _, glob := range []string{
+		tool(t, "node", "node_modules", "node-*", "bin"),
+		tool(t, "codex", "node_modules", "@openai", "codex-*", "vendor", "*", "codex-resources"),
+	} {
+		found, err := filepath.Glob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path = strings.Join(append(found, path), string(os.PathListSeparator))
+	}
+	return path
 }
 
 func TestWhatACPCannotDoIsRefusedBeforeItIsSent(t *testing.T) {
