@@ -50,27 +50,47 @@ func (c *conn) ask(ctx context.Context, method string, params any, take func(jso
 			err = ctx.Err()
 		}
 	}
-	if err != nil {
-		return core.Errorf(core.CodeStartFailed, "codex did not open (%s): %w", method, err)
+	var refused *jsonrpc.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && strings.Contains(refused.Message, otherWriter):
+		return core.Errorf(core.CodeStartFailed, "this Codex conversation is open in another program, which alone may write to it: %w", err).
+			WithHint("Close it there, or fork it.")
+	case core.CodeOf(err) == core.CodeProviderNotReady: // it is not to be used
+		return err
 	}
-	return nil
+	return core.Errorf(core.CodeStartFailed, "codex did not open (%s): %w", method, err)
 }
 
+// otherWriter is in Codex's words about a thread that another process holds.
+const otherWriter = "already has an active writer"
+
 // open shakes hands and starts the thread.
-func (c *conn) open(ctx context.Context, method string, params wire.ThreadParams) error {
+func (c *conn) open(ctx context.Context, o opening) error {
 	hello := wire.InitializeParams{
 		ClientInfo:   wire.ClientInfo{Name: "harness-mcp", Title: "harness-mcp", Version: ownVersion()},
 		Capabilities: wire.Capabilities{ExperimentalAPI: true, OptOutNotificationMethods: unwanted},
 	}
 	var server wire.InitializeResponse
-	err := c.ask(ctx, wire.Initialize, hello, func(raw json.RawMessage) error { return json.Unmarshal(raw, &server) })
-	if err != nil {
+	if err := c.ask(ctx, wire.Initialize, hello, into(&server)); err != nil {
 		return err
 	}
 	if err := c.peer.Notify(wire.Initialized, nil); err != nil {
 		return core.Errorf(core.CodeStartFailed, "codex does not take messages: %w", err)
 	}
-	return c.ask(ctx, method, params, func(raw json.RawMessage) error {
+	if o.subscription {
+		if err := c.checkBill(ctx, o.params.CWD); err != nil {
+			return err
+		}
+	}
+	if len(o.skills) > 0 {
+		roots := wire.SkillsRootsParams{ExtraRoots: o.skills}
+		if err := c.ask(ctx, wire.SkillsRootsSet, roots, func(json.RawMessage) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return c.ask(ctx, o.method, o.params, func(raw json.RawMessage) error {
 		var r wire.ThreadResponse
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return err
@@ -78,11 +98,39 @@ func (c *conn) open(ctx context.Context, method string, params wire.ThreadParams
 		if r.Thread.ID == "" {
 			return errors.New("the thread has no id")
 		}
+		if o.subscription && r.ModelProvider != pinnedProvider {
+			return notSubscribed("the conversation is with the model provider %q", r.ModelProvider)
+		}
 		c.t.opened(r)
 		c.ready.ProviderSessionID, c.ready.Model, c.ready.ReasoningEffort = r.Thread.ID, r.Model, r.ReasoningEffort
 		c.ready.Version, c.ready.PID = serverVersion(server.UserAgent), c.child.PID()
 		return nil
 	})
+}
+
+// into decodes a result.
+func into(v any) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error { return json.Unmarshal(raw, v) }
+}
+
+// checkBill has Codex say what it has read of its configuration, in the
+// directory of the session, and sees that nothing leads away from the sign-in.
+func (c *conn) checkBill(ctx context.Context, cwd string) error {
+	var config wire.ConfigReadResponse
+	if err := c.ask(ctx, wire.ConfigRead, wire.ConfigReadParams{IncludeLayers: true, CWD: cwd}, into(&config)); err != nil {
+		return notSubscribed("its configuration cannot be read: %s", core.AsError(err).Message)
+	}
+	if err := checkLayers(config); err != nil {
+		return err
+	}
+	var demands wire.RequirementsResponse
+	if err := c.ask(ctx, wire.RequirementsRead, nil, into(&demands)); err != nil {
+		return notSubscribed("an administrator's configuration cannot be read: %s", core.AsError(err).Message)
+	}
+	if err := checkRequirements(demands); err != nil {
+		return err
+	}
+	return nil
 }
 
 // serverVersion reads Codex's version from its user agent, which begins with

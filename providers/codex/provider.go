@@ -17,7 +17,7 @@ const Name = "codex"
 // transport is the one way in which Codex is spoken to.
 const transport = "app-server"
 
-const install = "Install it: npm install -g @openai/codex"
+const install = "npm install -g @openai/codex"
 
 // Options say how Codex is found and started.
 type Options struct {
@@ -53,7 +53,7 @@ func (p *provider) Spec() core.Spec {
 				Questions:      core.Experimental, // outside plan mode Codex has them behind a feature switch
 				Approvals:      core.Native, Interrupt: core.Native, Steer: core.Native,
 				Resume: core.Native, Fork: core.Native, Configure: core.Native, PerSessionMCP: core.Native,
-				Skills: core.Unsupported, Attachments: core.Native, StructuredOutput: core.Native,
+				Skills: core.Native, Attachments: core.Native, StructuredOutput: core.Native,
 			},
 			Approval: []core.ApprovalMode{core.ApprovalDefault, core.ApprovalPrompt, core.ApprovalAutoEdit, core.ApprovalAuto},
 			Sandbox:  []core.SandboxMode{core.SandboxDefault, core.SandboxReadOnly, core.SandboxWorkspaceWrite, core.SandboxUnrestricted},
@@ -67,22 +67,35 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if cfg.Transport != "" && cfg.Transport != transport {
 		return nil, core.Errorf(core.CodeOption, "codex has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
 	}
-	method, params, bad := threadParams(cfg)
+	o, bad := newOpening(cfg)
 	if bad != nil {
 		return nil, bad
+	}
+	env := process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
+	if o.subscription {
+		if env, bad = subscriptionEnv(env); bad != nil {
+			return nil, bad
+		}
 	}
 	exe, err := p.find()
 	if err != nil {
 		return nil, err
 	}
+	env := process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
+	paid, bad := subscribed(cfg)
+	if bad != nil {
+		return nil, bad
+	}
+	if paid {
+		env = withoutReroutes(env)
+	}
 	child, err := p.opts.Runner.Start(ctx, process.Spec{
-		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID,
-		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
+		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID, Env: quiet(env),
 	})
 	switch core.CodeOf(err) {
 	case "":
 	case core.CodeNotFound, core.CodeInternal:
-		return nil, core.Errorf(core.CodeProviderNotReady, "codex could not be started: %w", err).WithHint("%s.", install)
+		return nil, core.Errorf(core.CodeProviderNotReady, "codex could not be started: %w", err).WithHint("Install it: %s", install)
 	default: // a wrong directory, say: nothing that is Codex's fault
 		return nil, err
 	}
@@ -90,7 +103,8 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if exe.shim {
 		c.ready.Warnings = append(c.ready.Warnings, "Codex's native program was not found beside its Node launcher; the launcher is used.")
 	}
-	if err := c.open(ctx, method, params); err != nil {
+	c.paid = paid
+	if err := c.open(ctx, o); err != nil {
 		gone, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = c.Close(gone) // by force: there is nothing to save yet

@@ -17,22 +17,53 @@ import (
 const (
 	optionConfig        = "config"
 	optionModelProvider = "model_provider"
+	optionAuth          = "auth"
 )
 
 // options is how list_providers shows them.
 var options = []core.OptionSpec{
 	{Name: optionConfig, Type: "object", Description: "Codex configuration for this session, as `codex -c KEY=VALUE` takes it: dotted or nested keys, such as {\"sandbox_workspace_write.network_access\": true}. Approval and sandbox have arguments of their own."},
+	{Name: optionAuth, Type: "string", Enum: []string{authInherit, authSubscription}, Description: "inherit (default) uses whatever credentials Codex finds; subscription removes every variable that would reroute or bill elsewhere, pins the model provider, and refuses to start without a ChatGPT login"},
 	{Name: optionModelProvider, Type: "string", Description: "name of a model provider from Codex's own configuration"},
+	{Name: optionAuth, Type: "string", Enum: []string{authInherit, authSubscription}, Description: "inherit (default) uses whatever credentials and model provider Codex finds; subscription removes every variable that would reroute or bill elsewhere, pins the provider openai, and refuses to start without a sign-in by ChatGPT"},
 }
 
 // reserved are configuration keys that arguments of a session stand for: an
 // option must not loosen what they say.
 var reserved = []string{"approval_policy", "sandbox_mode", "approvals_reviewer", "default_permissions"}
 
+// opening is what begins a conversation.
+type opening struct {
+	method       string // thread/start, thread/resume or thread/fork
+	params       wire.ThreadParams
+	skills       []string // directories to look for skills in
+	subscription bool     // nothing else may be billed
+}
+
+// newOpening says how to open a session.
+//
+// Errors: CodeOption, CodeInvalidArgument.
+func newOpening(cfg core.SessionConfig) (o opening, err *core.Error) {
+	if o.subscription, err = authOption(cfg); err != nil {
+		return o, err
+	}
+	if o.method, o.params, err = threadParams(cfg); err != nil {
+		return o, err
+	}
+	if o.subscription {
+		if err := checkGiven(cfg); err != nil {
+			return o, err
+		}
+		o.params.ModelProvider = pinnedProvider
+	}
+	o.skills, err = skillRoots(cfg.Skills)
+	return o, err
+}
+
 // threadParams gives what thread/start, thread/resume or thread/fork takes, and
 // which of them it is.
 //
-// Errors: CodeOption, CodeCapability, CodeInvalidArgument.
+// Errors: CodeOption, CodeInvalidArgument.
 func threadParams(cfg core.SessionConfig) (method string, p wire.ThreadParams, err *core.Error) {
 	m := modes{cfg.ApprovalMode, cfg.SandboxMode}.normal()
 	if err := m.check(); err != nil {
@@ -55,6 +86,13 @@ func threadParams(cfg core.SessionConfig) (method string, p wire.ThreadParams, e
 		if json.Unmarshal(raw, &p.ModelProvider) != nil {
 			return "", p, core.Errorf(core.CodeInvalidArgument, "provider option %s is not a string", optionModelProvider)
 		}
+	}
+	paid, err := subscribed(cfg)
+	if err != nil {
+		return "", p, err
+	}
+	if paid {
+		p.ModelProvider = openAI
 	}
 	if cfg.ProviderSesID == "" {
 		return wire.ThreadStart, p, nil
@@ -82,9 +120,9 @@ func checkUnsupported(cfg core.SessionConfig) *core.Error {
 			WithHint("Put them where Codex finds them, such as .agents/skills in the working directory.")
 	}
 	for name := range cfg.ProviderOptions {
-		if name != optionConfig && name != optionModelProvider {
+		if name != optionConfig && name != optionModelProvider && name != optionAuth {
 			return core.Errorf(core.CodeOption, "codex has no provider option %q", name).
-				WithHint("It has: %s, %s.", optionConfig, optionModelProvider)
+				WithHint("It has: %s, %s, %s.", optionConfig, optionModelProvider, optionAuth)
 		}
 	}
 	return nil

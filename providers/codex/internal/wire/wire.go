@@ -1,7 +1,8 @@
 // Package wire mirrors the messages of `codex app-server` under the vendor's
 // own names: only the parts that the adapter reads or writes, and no behaviour.
 // The reference is what the program itself prints with
-// `codex app-server generate-json-schema`; the version tested is 0.171.0.
+// `codex app-server generate-json-schema`; the versions tested are 0.150.0 and
+// 0.171.0.
 package wire
 
 import "encoding/json"
@@ -9,6 +10,9 @@ import "encoding/json"
 // Requests that the client makes.
 const (
 	Initialize        = "initialize"
+	ConfigRead        = "config/read"
+	RequirementsRead  = "configRequirements/read"
+	SkillsRootsSet    = "skills/extraRoots/set"
 	ThreadStart       = "thread/start"
 	ThreadResume      = "thread/resume"
 	ThreadFork        = "thread/fork"
@@ -100,6 +104,8 @@ type ThreadParams struct {
 type ThreadResponse struct {
 	Thread          Thread         `json:"thread"`
 	Model           string         `json:"model"`
+	ModelProvider   string         `json:"modelProvider"`
+	ModelProvider   string         `json:"modelProvider"`
 	ReasoningEffort string         `json:"reasoningEffort"`
 	Sandbox         *SandboxPolicy `json:"sandbox"`
 }
