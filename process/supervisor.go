@@ -252,7 +252,7 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	case <-ended:
 		return ctx.Err()
 	case <-late.C:
-		return core.Errorf(core.CodeInternal, "a process could not be ended")
+		return core.Errorf(core.CodeInternal, "a process could not be ended, or its journal not be written, in time")
 	}
 }
 

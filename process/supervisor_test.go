@@ -47,7 +47,8 @@ func newRoom(t *testing.T, o roomOptions) *room {
 	}
 	o.local.Instance = r.store.Instance()
 	o.local.PathDirs = o.dirs
-	r.s = NewSupervisor(SupervisorOptions{Local: NewLocal(o.local), Store: r.store, OutputCap: o.cap, StopOnStoreFailure: o.stop, PathDirs: o.dirs})
+	r.s = NewSupervisor(SupervisorOptions{Local: NewLocal(o.local), Store: r.store, OutputCap: o.cap, StopOnStoreFailure: o.stop, PathDirs: o.dirs,
+		StoreTimeout: o.limits.StoreTimeout})
 	r.h = core.New(core.Config{Store: r.store, Processes: r.s, Limits: o.limits, Environ: o.env})
 	t.Cleanup(r.close)
 	return r
@@ -115,7 +116,7 @@ func (r *room) ready(id, pattern string) core.OutputMatch {
 	return *res.Results[0].Matched
 }
 
-func (r *room) close1(id string, force bool) core.ProcessSnapshot {
+func (r *room) closed(id string, force bool) core.ProcessSnapshot {
 	r.t.Helper()
 	res, err := r.h.Close(r.t.Context(), caller, core.CloseRequest{ID: id, Force: force})
 	if err != nil {
@@ -307,7 +308,7 @@ func TestNoMoreProcessesThanAllowed(t *testing.T) {
 	if e := core.AsError(err); e == nil || e.Code != core.CodeCapacity || e.Details["limit"] != "max_processes" || !e.Retryable {
 		t.Errorf("the third: %v", err)
 	}
-	r.close1(first.ID, true)
+	r.closed(first.ID, true)
 	r.sh("true")
 }
 

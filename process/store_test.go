@@ -1,0 +1,215 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// failing is a store that can be made to fail, or to hang.
+type failing struct {
+	core.Store
+	fail, hang atomic.Bool
+}
+
+func (f *failing) Commit(ctx context.Context, b core.Batch) error {
+	if f.hang.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if f.fail.Load() {
+		return errors.New("no space")
+	}
+	return f.Store.Commit(ctx, b)
+}
+
+func TestAProcessGoesOnWithoutItsJournalAndSaysSo(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store})
+	s := shell("echo one; read x; echo two; read x; echo three; read x")
+	s.Stdin = true
+	p := r.start(s)
+	line := func() {
+		if _, err := r.h.SendInput(t.Context(), caller, core.InputRequest{ProcessID: p.ID, Input: core.ProcessInput{Data: []byte("\n")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.ready(p.ID, "^one$")
+	store.fail.Store(true)
+	line()
+	m := r.ready(p.ID, "^two$")
+	if now, _ := r.s.Get("o", p.ID); now.Durability != core.DurabilityDegraded {
+		t.Errorf("durability %s", now.Durability)
+	}
+	if out, _ := r.output(p.ID); out != "one\ntwo\n" {
+		t.Errorf("%q", out)
+	}
+	store.fail.Store(false)
+	eventually(t, "a journal that works again", func() bool { now, _ := r.s.Get("o", p.ID); return now.Durability == core.Durable })
+	line()
+	r.ready(p.ID, "^three$")
+	line()
+	p = r.end(p.ID)
+	if out, _ := r.output(p.ID); out != "one\nthree\n" || p.Status != core.ProcessDoneExited {
+		t.Errorf("%q of %+v", out, p)
+	}
+	want := []core.EventType{core.ProcessStarted, core.ReplayGap, core.StoreRecovered, core.ProcessExited}
+	if d := cmp.Diff(want[:1], types(r.events(p.ID))[:1]); d != "" {
+		t.Error(d)
+	}
+	page, err := r.h.Replay(t.Context(), "o", core.ReplayRequest{ID: p.ID, After: m.Seq - 1})
+	if err != nil || page.AvailableFrom != m.Seq+1 {
+		t.Errorf("what was lost is not said: %+v, %v", page, err)
+	}
+	if d := cmp.Diff(want[1:], types(page.Events)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTheEndOfAProcessIsStoredOnceTheStoreWorksAgain(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store})
+	p := r.sh("echo one; sleep 0.1; exit 4")
+	r.ready(p.ID, "^one$")
+	store.fail.Store(true)
+	p = r.end(p.ID)
+	if p.Status != core.ProcessDoneExited || p.Durability != core.DurabilityDegraded {
+		t.Errorf("%+v", p)
+	}
+	live := types(r.events(p.ID))
+	if d := cmp.Diff([]core.EventType{core.ProcessStarted, core.StoreFailure, core.ProcessExited}, live); d != "" {
+		t.Error(d)
+	}
+	store.fail.Store(false)
+	eventually(t, "it is stored", func() bool { _, hosted := r.s.Get("o", p.ID); return !hosted })
+	now := r.end(p.ID)
+	if now.Status != core.ProcessDoneExited || *now.ExitCode != 4 || now.LastSeq != p.LastSeq || now.Durability != core.Durable {
+		t.Errorf("%+v", now)
+	}
+	if d := cmp.Diff([]core.EventType{core.ProcessStarted, core.StoreRecovered, core.ProcessExited}, types(r.events(p.ID))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAServerThatStopsOnStoreFailureEndsTheProcess(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store, stop: true})
+	s := shell("echo one; read x; echo two; sleep 600")
+	s.Stdin = true
+	p := r.start(s)
+	r.ready(p.ID, "^one$")
+	store.fail.Store(true)
+	if _, err := r.h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("sleep 600")}); core.CodeOf(err) != core.CodeStoreFailed {
+		t.Errorf("a start that cannot be stored: %v", err)
+	}
+	if _, err := r.h.SendInput(t.Context(), caller, core.InputRequest{ProcessID: p.ID, Input: core.ProcessInput{Data: []byte("\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	if p = r.end(p.ID); p.Status != core.ProcessDoneFailed || p.Error == nil || p.Error.Code != core.CodeStoreFailed {
+		t.Errorf("%+v", p)
+	}
+	store.fail.Store(false)
+}
+
+func TestAStoreThatHangsDelaysNoKill(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store, limits: core.Limits{StoreTimeout: 500 * time.Millisecond}})
+	p := r.sh("echo one; while :; do echo more; done")
+	r.ready(p.ID, "^one$")
+	store.hang.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	m := r.s.find("o", p.ID)
+	go r.s.Stop(ctx, "o", p.ID, core.ProcessStop{Force: true}) //nolint:errcheck // it may wait for the store
+	select {
+	case <-m.child.gone:
+	case <-ctx.Done():
+		t.Error("it lives on")
+	}
+	store.hang.Store(false)
+}
+
+func TestTheOldestOutputGoesWhenThereIsTooMuch(t *testing.T) {
+	const limit = 4 << 20
+	r := newRoom(t, roomOptions{store: openSQLite(t), cap: limit})
+	p := r.sh("i=0; while [ $i -lt 12 ]; do head -c 1000000 /dev/zero | tr '\\0' x; echo; echo mark $i; i=$((i+1)); done")
+	p = r.end(p.ID)
+	if p.StdoutBytes < 12_000_000 {
+		t.Errorf("%+v", p)
+	}
+	events := r.events(p.ID)
+	if len(events) == 0 || events[0].Type != core.ReplayGap {
+		t.Fatalf("%d events, and no gap is said", len(events))
+	}
+	var gap struct {
+		From uint64 `json:"available_from"`
+	}
+	if err := json.Unmarshal(events[0].Data, &gap); err != nil || gap.From != events[1].Seq {
+		t.Errorf("the gap says %+v before %d, %v", gap, events[1].Seq, err)
+	}
+	out, _ := r.output(p.ID)
+	if n := int64(len(out)); n > limit || n < limit/2 {
+		t.Errorf("%d bytes are kept of a limit of %d", n, limit)
+	}
+	if !strings.HasSuffix(out, "mark 11\n") {
+		t.Errorf("the newest is not kept: %q", out[max(0, len(out)-20):])
+	}
+	if types := types(events); types[len(types)-1] != core.ProcessExited {
+		t.Errorf("%v", types)
+	}
+	if res := r.await(core.AwaitRequest{IDs: []string{p.ID}, Pattern: "^mark 11$"}); res.Outcome != core.OutcomeMatched {
+		t.Errorf("a pattern behind the gap: %s", res.Outcome)
+	}
+}
+
+func TestAHundredMegabytesComeThroughByteForByte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 MB take a while")
+	}
+	const size = 100 << 20
+	r := newRoom(t, roomOptions{store: openSQLite(t)})
+	p := r.sh("yes 'the quick brown fox jumps over the lazy dog 0123456789' | head -c 104857600")
+	if p = r.endWithin(p.ID, 3*time.Minute); p.StdoutBytes != size || p.Status != core.ProcessDoneExited {
+		t.Fatalf("%+v", p)
+	}
+	want, got := sha256.New(), sha256.New()
+	line := []byte("the quick brown fox jumps over the lazy dog 0123456789\n")
+	for n := 0; n < size; n += len(line) {
+		want.Write(line[:min(len(line), size-n)])
+	}
+	for after := uint64(0); ; {
+		page, err := r.h.Replay(t.Context(), "o", core.ReplayRequest{ID: p.ID, After: after, Limit: 1000, MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Events {
+			var d core.OutputData
+			if e.Type == core.TypeStdout && json.Unmarshal(e.Data, &d) == nil {
+				got.Write(d.Bytes())
+			}
+		}
+		if after = page.Cursor; !page.More {
+			break
+		}
+	}
+	if string(got.Sum(nil)) != string(want.Sum(nil)) {
+		t.Error("the bytes differ")
+	}
+}
+
+// endWithin waits longer for the end.
+func (r *room) endWithin(id string, d time.Duration) core.ProcessSnapshot {
+	r.t.Helper()
+	return *r.await(core.AwaitRequest{IDs: []string{id}, Wait: d}).Results[0].Process
+}
