@@ -309,3 +309,4 @@ type instances struct {
 
 func (i instances) Instance() string     { return i.self }
 func (i instances) Alive(id string) bool { return slices.Contains(i.alive, id) }
+func (i instances) Elected() bool        { return true }

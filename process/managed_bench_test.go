@@ -114,7 +114,7 @@ func BenchmarkManagedStart(b *testing.B) {
 		id := core.NewID(core.PrefixProcess)
 		if err := store.Commit(b.Context(), core.Batch{Owner: "o", Resource: id, Instance: store.Instance(), Create: true,
 			Process: &core.ProcessRecord{Process: core.ProcessSnapshot{ID: id, Owner: "o", Status: core.ProcessDoneExited, CreatedAt: begin, FinishedAt: begin}},
-			Events: []core.Event{{SchemaVersion: 1, ID: core.NewEventID(), Resource: id, Seq: 1, Type: core.ProcessStarted, At: begin, Data: []byte("{}")}},
+			Events:  []core.Event{{SchemaVersion: 1, ID: core.NewEventID(), Resource: id, Seq: 1, Type: core.ProcessStarted, At: begin, Data: []byte("{}")}},
 		}); err != nil {
 			b.Fatal(err)
 		}
