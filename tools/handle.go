@@ -117,7 +117,11 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 		if c.ask != nil {
 			return c.ask, nil
 		}
-		return c.result(out), nil
+		res = c.result(out)
+		if f, ok := any(out).(interface{ failed() bool }); ok {
+			res.IsError = f.failed()
+		}
+		return res, nil
 	}
 }
 

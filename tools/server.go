@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -26,6 +27,9 @@ type Options struct {
 	Owner func(ctx context.Context) core.Caller
 	// Logger takes what callers are not shown; nil discards it.
 	Logger *slog.Logger
+	// Compat adds the tools of another server, so that its clients can move:
+	// CompatCodex, or "" for none.
+	Compat string
 	// AnswerByUser says that the harness has core.Limits.AnswerByUser: callers
 	// are not advised to answer requests themselves.
 	AnswerByUser bool
@@ -156,16 +160,13 @@ func (s *surface) entries() []entry {
 		define(s, startProcessTool),
 		define(s, sendInputTool),
 	}
-	if !s.opts.Core {
-		return all
+	if s.opts.Core {
+		all = slices.DeleteFunc(all, func(e entry) bool { return !coreTools[e.tool.Name] })
 	}
-	var some []entry
-	for _, e := range all {
-		if coreTools[e.tool.Name] {
-			some = append(some, e)
-		}
+	if s.opts.Compat == CompatCodex {
+		all = append(all, define(s, codexTool), define(s, codexReplyTool))
 	}
-	return some
+	return all
 }
 
 // offers says whether the server has a tool.

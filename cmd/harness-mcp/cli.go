@@ -52,6 +52,7 @@ type Common struct {
 	StoreFailure   string        `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
 	Retention      time.Duration `default:"720h" help:"How long ended sessions are kept (${default})."`
 	Tools          string        `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`
+	Compat         string        `enum:",codex" default:"" placeholder:"NAME" help:"Add the tools of another server: codex, for the MCP server that Codex had before 0.154."`
 	Wait           int           `default:"45000" placeholder:"MS" help:"How long await and delegate wait by default, in milliseconds (${default})."`
 	AnswerBy       string        `enum:"caller,user" default:"caller" help:"user: only a person may answer agents' requests (${default})."`
 }
