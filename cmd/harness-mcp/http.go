@@ -128,7 +128,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer) (e
 		Options: transport.Options{Control: tools.IsControl, Log: h.log},
 		Tokens:  l.tokens, Hosts: l.hosts,
 	})
-	fmt.Fprintf(errw, "harness-mcp: serving MCP on %s\n", l.url)
+	fmt.Fprintf(errw, "harness-mcp: process %d serves MCP on %s\n", os.Getpid(), l.url)
 	if l.file != "" {
 		fmt.Fprintf(errw, "harness-mcp: tokens are in %s\n", l.file)
 	}
