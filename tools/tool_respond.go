@@ -32,7 +32,7 @@ var respondTool = tool[respondArgs, *requestObject]{
 		if err != nil {
 			return nil, err
 		}
-		o := c.request(q)
+		o := c.request(told(q))
 		o.Turn = c.turnAfter(ctx, q, in)
 		if o.Turn == nil {
 			c.afterRequest(o)
@@ -42,6 +42,15 @@ var respondTool = tool[respondArgs, *requestObject]{
 		o.Next, o.Turn.Next = o.Turn.Next, nil
 		return o, nil
 	},
+}
+
+// told is an answered request without what its caller had to read before
+// answering: inspect has it whole.
+func told(q core.Request) core.Request {
+	if q.Status.Ended() {
+		q.Details, q.Scopes, q.Questions, q.Schema = nil, nil, nil, nil
+	}
+	return q
 }
 
 // respond answers the request, unless an earlier round of this call has.
