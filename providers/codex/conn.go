@@ -23,7 +23,6 @@ type conn struct {
 	log   *slog.Logger
 	queue *queue
 	ready core.Ready
-	paid  bool // by a subscription, or not at all
 
 	mu    sync.Mutex // the translator, and the order of frames and notices
 	t     *translator

@@ -36,6 +36,12 @@
 //
 // turn/steer cuts what the model is saying; version 0.150 lets it finish first.
 //
+// # Whose bill
+//
+// By default Codex uses whatever sign-in and model provider it finds. With the
+// option auth set to subscription it is held to a sign-in by ChatGPT, and the
+// session is refused when anything might lead elsewhere: see auth.go.
+//
 // # Modes
 //
 // See modes.go for the table. auto_edit is the adapter's: Codex is told to ask

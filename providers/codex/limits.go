@@ -38,6 +38,9 @@ const (
 	// maxVersion bounds the output of `codex --version`.
 	maxVersion = 4 << 10
 
+	// maxAuthFile bounds the file of a sign-in.
+	maxAuthFile = 1 << 20
+
 	// exitWait is how long a lost link waits for the exit status, so that the
 	// error can name it.
 	exitWait = 2 * time.Second

@@ -81,14 +81,6 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if err != nil {
 		return nil, err
 	}
-	env := process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
-	paid, bad := subscribed(cfg)
-	if bad != nil {
-		return nil, bad
-	}
-	if paid {
-		env = withoutReroutes(env)
-	}
 	child, err := p.opts.Runner.Start(ctx, process.Spec{
 		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID, Env: quiet(env),
 	})
@@ -103,7 +95,6 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if exe.shim {
 		c.ready.Warnings = append(c.ready.Warnings, "Codex's native program was not found beside its Node launcher; the launcher is used.")
 	}
-	c.paid = paid
 	if err := c.open(ctx, o); err != nil {
 		gone, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -23,7 +23,6 @@ const (
 // options is how list_providers shows them.
 var options = []core.OptionSpec{
 	{Name: optionConfig, Type: "object", Description: "Codex configuration for this session, as `codex -c KEY=VALUE` takes it: dotted or nested keys, such as {\"sandbox_workspace_write.network_access\": true}. Approval and sandbox have arguments of their own."},
-	{Name: optionAuth, Type: "string", Enum: []string{authInherit, authSubscription}, Description: "inherit (default) uses whatever credentials Codex finds; subscription removes every variable that would reroute or bill elsewhere, pins the model provider, and refuses to start without a ChatGPT login"},
 	{Name: optionModelProvider, Type: "string", Description: "name of a model provider from Codex's own configuration"},
 	{Name: optionAuth, Type: "string", Enum: []string{authInherit, authSubscription}, Description: "inherit (default) uses whatever credentials and model provider Codex finds; subscription removes every variable that would reroute or bill elsewhere, pins the provider openai, and refuses to start without a sign-in by ChatGPT"},
 }
@@ -87,13 +86,6 @@ func threadParams(cfg core.SessionConfig) (method string, p wire.ThreadParams, e
 			return "", p, core.Errorf(core.CodeInvalidArgument, "provider option %s is not a string", optionModelProvider)
 		}
 	}
-	paid, err := subscribed(cfg)
-	if err != nil {
-		return "", p, err
-	}
-	if paid {
-		p.ModelProvider = openAI
-	}
 	if cfg.ProviderSesID == "" {
 		return wire.ThreadStart, p, nil
 	}
@@ -111,18 +103,14 @@ func threadParams(cfg core.SessionConfig) (method string, p wire.ThreadParams, e
 
 // checkUnsupported refuses what Codex has no setting for.
 func checkUnsupported(cfg core.SessionConfig) *core.Error {
-	switch {
-	case len(cfg.AllowedTools) > 0 || len(cfg.DisallowedTools) > 0:
+	if len(cfg.AllowedTools) > 0 || len(cfg.DisallowedTools) > 0 {
 		return core.Errorf(core.CodeOption, "codex has no lists of allowed or disallowed tools").
 			WithHint("Use sandbox_mode and approval_mode to limit it.")
-	case len(cfg.Skills) > 0:
-		return core.Errorf(core.CodeCapability, "codex takes no skills per session").
-			WithHint("Put them where Codex finds them, such as .agents/skills in the working directory.")
 	}
 	for name := range cfg.ProviderOptions {
 		if name != optionConfig && name != optionModelProvider && name != optionAuth {
 			return core.Errorf(core.CodeOption, "codex has no provider option %q", name).
-				WithHint("It has: %s, %s, %s.", optionConfig, optionModelProvider, optionAuth)
+				WithHint("It has: %s, %s, %s.", optionAuth, optionConfig, optionModelProvider)
 		}
 	}
 	return nil

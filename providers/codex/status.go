@@ -21,7 +21,7 @@ func (p *provider) Status(ctx context.Context) core.Status {
 	s := core.Status{Executable: exe.path, Searched: exe.searched}
 	s.Authenticated, s.Evidence = evidence(os.Getenv)
 	if err != nil {
-		s.Reason = core.AsError(err).Message + ". " + core.AsError(err).Hint
+		s.Reason = core.AsError(err).Message
 		return s
 	}
 	version, err := p.version(ctx, exe)
@@ -76,15 +76,11 @@ func evidence(getenv func(string) string) (word, why string) {
 			return "yes", key + " is set"
 		}
 	}
-	home := getenv("CODEX_HOME")
+	home, none := codexHome(getenv)
 	if home == "" {
-		user := getenv("HOME")
-		if user == "" {
-			return "unknown", "neither CODEX_HOME nor HOME is set"
-		}
-		home = filepath.Join(user, ".codex")
+		return "unknown", none
 	}
-	if _, err := os.Stat(filepath.Join(home, "auth.json")); err == nil {
+	if _, err := os.Stat(filepath.Join(home, authFile)); err == nil {
 		return "yes", "auth.json in " + home
 	} else if !os.IsNotExist(err) {
 		return "unknown", "auth.json in " + home + " cannot be read"

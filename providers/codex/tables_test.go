@@ -103,7 +103,7 @@ func TestSettingsThatCodexLacksAreRefused(t *testing.T) {
 	}{
 		"allowed tools":       {core.SessionConfig{AllowedTools: []string{"x"}}, core.CodeOption},
 		"disallowed tools":    {core.SessionConfig{DisallowedTools: []string{"x"}}, core.CodeOption},
-		"skills":              {core.SessionConfig{Skills: []string{"x"}}, core.CodeCapability},
+		"no skill":            {core.SessionConfig{Skills: []string{"/nowhere"}}, core.CodeInvalidArgument},
 		"unknown mode":        {core.SessionConfig{ApprovalMode: "yolo"}, core.CodeOption},
 		"unknown sandbox":     {core.SessionConfig{SandboxMode: "none"}, core.CodeOption},
 		"unknown option":      {option("speed", "1"), core.CodeOption},
@@ -117,7 +117,7 @@ func TestSettingsThatCodexLacksAreRefused(t *testing.T) {
 		"dotted server":       {server("a.b", `{"command":"x"}`), core.CodeOption},
 		"server is no object": {server("a", `[]`), core.CodeInvalidArgument},
 	} {
-		if _, _, err := threadParams(c.cfg); err == nil || err.Code != c.want {
+		if _, err := newOpening(c.cfg); err == nil || err.Code != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestMissingCodexSaysWhereItWasSoughtAndHowToGetIt(t *testing.T) {
 	dir := t.TempDir()
 	p := New(Options{PathDirs: []string{dir}})
 	s := p.Status(t.Context())
-	if s.Ready || !strings.Contains(strings.Join(s.Searched, " "), dir) || !strings.Contains(s.Reason, "npm install") {
+	if s.Ready || !strings.Contains(strings.Join(s.Searched, " "), dir) || s.Reason == "" || strings.Contains(s.Reason, "not_found") {
 		t.Errorf("%+v", s)
 	}
 	if _, err := p.Open(t.Context(), core.SessionConfig{}); core.CodeOf(err) != core.CodeProviderNotReady {

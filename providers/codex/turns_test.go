@@ -185,3 +185,31 @@ func TestOtherThreadsAreKeptApart(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatComesAfterTheEndIsOfTheSession(t *testing.T) {
+	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+		f.begin(r, "trn_1")
+		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"commandExecution","id":"c1","command":"make","status":"inProgress"}}}`)
+		f.end("completed")
+		r.turnEnded("trn_1")
+		f.say(`{"method":"item/completed","params":{TURN,"item":{"type":"commandExecution","id":"c1","command":"make","status":"failed","exitCode":1}}}`)
+		f.say(`{"method":"turn/completed","params":{THREAD,"turn":{"id":"t1","status":"failed"}}}`)
+		r.until("what came late", func(n core.Notice) bool {
+			c, ok := n.(core.Content)
+			e, late := c.Payload.(core.ProviderEvent)
+			return ok && late && c.Turn == "" && e.Kind == "turn/completed" && e.TurnID == "trn_1"
+		})
+		var kinds []string
+		for _, e := range contents[core.ProviderEvent](r) {
+			if e.TurnID == "trn_1" {
+				kinds = append(kinds, e.Kind)
+			}
+		}
+		if strings.Join(kinds, " ") != "item/completed turn/completed" {
+			t.Errorf("late: %v", kinds)
+		}
+		if done := contents[core.ToolCompleted](r); len(done) != 1 || done[0].Status != core.ToolCancelled {
+			t.Errorf("the command's end was reported %+v", done)
+		}
+	})
+}

@@ -105,7 +105,6 @@ type ThreadResponse struct {
 	Thread          Thread         `json:"thread"`
 	Model           string         `json:"model"`
 	ModelProvider   string         `json:"modelProvider"`
-	ModelProvider   string         `json:"modelProvider"`
 	ReasoningEffort string         `json:"reasoningEffort"`
 	Sandbox         *SandboxPolicy `json:"sandbox"`
 }

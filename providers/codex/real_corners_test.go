@@ -1,0 +1,84 @@
+package codex
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+func TestRealSkillsOfASessionAreOffered(t *testing.T) { onCodex(t, 0, realSkills) }
+
+func realSkills(t *testing.T, b *bench) {
+	cfg := b.session()
+	for _, name := range []string{"one/heron", "many/stork", "many/crane"} {
+		put(t, filepath.Join(b.root, name, skillFile), "---\nname: "+filepath.Base(name)+"\ndescription: wades slowly\n---\nWade.\n")
+	}
+	cfg.Skills = []string{filepath.Join(b.root, "one", "heron", skillFile), filepath.Join(b.root, "many")}
+	r := b.open(cfg)
+	r.start("trn_1", "say fine")
+	r.turnEnded("trn_1")
+	body := string(b.model.Requests()[0].Body)
+	for _, want := range []string{"heron", "stork", "crane"} {
+		if !strings.Contains(body, want+": wades slowly") {
+			t.Errorf("the model is not offered %s", want)
+		}
+	}
+}
+
+func TestRealExtraDirectoriesCanBeWritten(t *testing.T) { onCodex(t, 0, realExtraDirectories) }
+
+// A sandbox lets anybody write below the directory for temporary files, where
+// tests live, so the sandbox is told not to.
+func realExtraDirectories(t *testing.T, b *bench) {
+	cfg := b.session()
+	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxWorkspaceWrite
+	given, other := filepath.Join(b.root, "given"), filepath.Join(b.root, "other")
+	for _, dir := range []string{given, other} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.AddDirs = []string{given}
+	cfg.ProviderOptions = map[string]json.RawMessage{optionConfig: []byte(`{"sandbox_workspace_write.exclude_slash_tmp":true,"sandbox_workspace_write.exclude_tmpdir_env_var":true}`)}
+	r := b.open(cfg)
+	r.start("trn_1", "run touch "+filepath.Join(given, "a"), "run touch "+filepath.Join(other, "a"), "say done")
+	r.turnEnded("trn_1")
+	if _, err := os.Stat(filepath.Join(given, "a")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(other, "a")); err == nil {
+		t.Error("a directory that was not given was written")
+	}
+	if done := contents[core.ToolCompleted](r); len(done) != 2 || done[0].Status != core.ToolOK || done[1].Status != core.ToolFailed {
+		t.Errorf("%+v", done)
+	}
+}
+
+func TestRealThreadHasOneWriter(t *testing.T) { onCodex(t, 0, realOneWriter) }
+
+func realOneWriter(t *testing.T, b *bench) {
+	cfg := b.session()
+	first := b.open(cfg)
+	first.start("trn_1", "say hello")
+	first.turnEnded("trn_1")
+	cfg.ProviderSesID = first.conn.Ready().ProviderSessionID
+	_, err := b.provider().Open(t.Context(), cfg)
+	if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), "open in another program") || core.AsError(err).Hint == "" {
+		t.Errorf("a second writer: %v", err)
+	}
+	cfg.Fork = true
+	fork := b.open(cfg)
+	fork.start("trn_1", "remember")
+	if msg := content[core.Message](fork); !strings.Contains(msg.Text, "say hello") {
+		t.Errorf("the fork says %q", msg.Text)
+	}
+	fork.turnEnded("trn_1")
+	first.start("trn_2", "say still mine")
+	if end := first.turnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
+		t.Errorf("%+v", end)
+	}
+}
