@@ -195,16 +195,24 @@ func (c *conn) openSession(ctx context.Context, method string, params wire.Sessi
 // mode that asks is set always: some agents judge for themselves otherwise.
 func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
 	c.mu.Lock()
-	mode := c.agent.modeFor(c.t.set.approval)
-	ch := core.Changes{Model: cfg.Model, ReasoningEffort: cfg.ReasoningEffort, ApprovalMode: c.t.set.approval}
+	approval := c.t.set.approval
+	mode := c.agent.modeFor(approval)
+	ch := core.Changes{Model: cfg.Model, ReasoningEffort: cfg.ReasoningEffort, ApprovalMode: approval}
 	calls, err := c.t.settingCalls(ch)
 	offers := c.t.offers
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if mode != "" && !offers.hasMode(mode) && c.t.set.approval != core.ApprovalAuto {
-		c.ready.Warnings = append(c.ready.Warnings, "The agent offers no mode "+mode+"; when it asks is up to its own configuration.")
+	if mode != "" && !offers.hasMode(mode) {
+		switch approval {
+		case core.ApprovalAuto: // answered here
+		case core.ApprovalPrompt:
+			return core.Errorf(core.CodeOption, "%s offers no mode %q in which it asks for everything", c.agent.Name, mode).
+				WithHint("Its own configuration may say otherwise; use approval_mode default to leave it at that.")
+		default:
+			c.ready.Warnings = append(c.ready.Warnings, "The agent offers no mode "+mode+"; when it asks is up to its own configuration.")
+		}
 	}
 	for _, k := range calls {
 		err := c.ask(ctx, k.method, k.params, func(raw json.RawMessage) error {
