@@ -17,6 +17,9 @@ OPENCODE_VERSION   := 1.18.33
 COPILOT_VERSION    := 1.0.102
 QWEN_VERSION       := 0.24.4
 CLAUDE_ACP_VERSION := 0.101.0
+# The newest Pi, and one of the releases that do not say when a turn has settled.
+PI_VERSION     := 1.6.0
+PI_OLD_VERSION := 0.73.1
 TSSDK_VERSION := 1.32.2
 NODE_VERSION  := 24.21.0
 CONFORMANCE_VERSION := 0.2.0-alpha.12
@@ -42,6 +45,7 @@ REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && codex_old=$$(script
 	claude_old=$$(scripts/claude-binary $(TOOLS)/claude-$(CLAUDE_OLD_VERSION)) && \
 	HARNESS_MCP_TEST_CLAUDE="$$claude" HARNESS_MCP_TEST_CLAUDE_OLD="$$claude_old" \
 	HARNESS_MCP_REQUIRE_CLIS=1 HARNESS_MCP_TEST_CODEX="$$codex" HARNESS_MCP_TEST_CODEX_OLD="$$codex_old" \
+	HARNESS_MCP_TEST_PI="$(TOOLS)/pi/node_modules/.bin/pi" HARNESS_MCP_TEST_PI_OLD="$(TOOLS)/pi-$(PI_OLD_VERSION)/node_modules/.bin/pi" \
 	HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules"
 
 .PHONY: help
@@ -69,6 +73,10 @@ tools: ## Installs the pinned CLIs that the tests drive into .tools/
 	@scripts/npm-tool $(TOOLS)/codex-acp @zed-industries/codex-acp $(CODEX_ACP_VERSION)
 	@scripts/npm-tool $(TOOLS)/ts @modelcontextprotocol/sdk $(TSSDK_VERSION)
 	@scripts/npm-tool $(TOOLS)/node $(NODE_PACKAGE) $(NODE_VERSION)
+	@scripts/npm-tool $(TOOLS)/pi @earendil-works/pi-coding-agent $(PI_VERSION)
+	@scripts/npm-tool $(TOOLS)/pi-$(PI_OLD_VERSION) @mariozechner/pi-coding-agent $(PI_OLD_VERSION)
+	@for pi in pi pi-$(PI_OLD_VERSION); do \
+		ln -sfn $(TOOLS)/node/node_modules/$(NODE_PACKAGE)/bin/node $(TOOLS)/$$pi/node_modules/.bin/node; done
 	@scripts/npm-tool $(TOOLS)/conformance @modelcontextprotocol/conformance $(CONFORMANCE_VERSION)
 	@scripts/npm-tool $(TOOLS)/inspector @modelcontextprotocol/inspector $(INSPECTOR_VERSION)
 

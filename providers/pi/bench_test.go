@@ -1,0 +1,171 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/internal/modelserver"
+	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+)
+
+// Where the real CLIs are: the newest one, and one of the releases that do not
+// say agent_settled.
+const (
+	cliVar  = "HARNESS_MCP_TEST_PI"
+	cliTool = "../../.tools/pi"
+	oldVar  = "HARNESS_MCP_TEST_PI_OLD"
+	oldTool = "../../.tools/pi-0.73.1"
+
+	requireVar = "HARNESS_MCP_REQUIRE_CLIS"
+)
+
+// patience is how long a test waits for the real Pi on a loaded machine.
+const patience = conntest.Patience
+
+// releases are the real CLIs that a test can be played on.
+var releases = map[string][2]string{"newest": {cliVar, cliTool}, "oldest": {oldVar, oldTool}}
+
+// onPi plays a test on every release.
+func onPi(t *testing.T, play func(*bench)) {
+	t.Helper()
+	for name, where := range releases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, where)
+			b.old = name == "oldest"
+			play(b)
+		})
+	}
+}
+
+// realCLI gives the path of a real Pi, or skips the test.
+func realCLI(t *testing.T, where [2]string) string {
+	t.Helper()
+	for _, path := range []string{os.Getenv(where[0]), filepath.Join(where[1], "node_modules", ".bin", "pi")} {
+		if path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(abs); err == nil {
+			return abs
+		}
+	}
+	why := fmt.Sprintf("Pi is not installed: neither %s nor %s names it (make tools installs it)", where[0], where[1])
+	if os.Getenv(requireVar) == "1" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+	return ""
+}
+
+// bench is a real Pi on a loopback model, with directories of its own and the
+// extension of testdata.
+type bench struct {
+	t      testing.TB
+	old    bool
+	exec   string
+	root   string
+	work   string
+	env    map[string]string
+	model  *modelserver.Server
+	runner process.Runner
+}
+
+func newBench(t *testing.T, where [2]string) *bench {
+	t.Helper()
+	b := &bench{t: t, exec: realCLI(t, where), root: t.TempDir(), runner: process.NewLocal(process.Options{})}
+	model, err := modelserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.model = model
+	t.Cleanup(func() {
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.work = filepath.Join(b.root, "work")
+	if err := os.Mkdir(b.work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if b.env, err = Loopback(b.root, model.URL()); err != nil {
+		t.Fatal(err)
+	}
+	b.env["PATH"], b.env["LANG"] = os.Getenv("PATH"), "C.UTF-8"
+	return b
+}
+
+// extend gives Pi the extension of testdata, as a user would.
+func (b *bench) extend() {
+	b.t.Helper()
+	text, err := os.ReadFile("testdata/ask.js")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	dir := filepath.Join(b.env["PI_CODING_AGENT_DIR"], "extensions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ask.js"), text, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) provider() core.Provider { return New(Options{Runner: b.runner, Exec: b.exec}) }
+
+// session is a configuration with an environment that knows nothing of the
+// machine's.
+func (b *bench) session() core.SessionConfig {
+	return core.SessionConfig{SessionID: "ses_test", CWD: b.work, EnvMode: core.EnvReplace, Env: maps.Clone(b.env)}
+}
+
+// open begins a conversation that the test's end closes.
+func (b *bench) open(cfg core.SessionConfig) *conntest.Recorder {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	conn, err := b.provider().Open(ctx, cfg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return conntest.Record(b.t.(*testing.T), conn)
+}
+
+// refuses wants Open to fail with a code.
+func (b *bench) refuses(cfg core.SessionConfig, want core.Code) *core.Error {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	conn, err := b.provider().Open(ctx, cfg)
+	if err == nil {
+		_ = conn.Close(ctx)
+		b.t.Fatalf("it opened, want %s", want)
+	}
+	if core.CodeOf(err) != want {
+		b.t.Fatalf("got %v, want %s", err, want)
+	}
+	return core.AsError(err)
+}
+
+// call is the prompt by which the loopback model uses a tool.
+func call(name string, args any) string {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return "call " + name + " " + string(raw)
+}
+
+type object = map[string]any
+
+func slow(d time.Duration) string { return fmt.Sprintf("slow %d\nsay x", d.Milliseconds()) }

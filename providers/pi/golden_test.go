@@ -1,0 +1,242 @@
+package pi
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/providertest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// recorded is one line of a recorded conversation with the real Pi: "->" is
+// what its client said, "<-" what Pi said.
+type recorded struct {
+	Dir string          `json:"dir"`
+	Msg json.RawMessage `json:"msg"`
+}
+
+// spoken is a recorded record of the client's.
+type spoken struct {
+	ID        string  `json:"id"`
+	Type      string  `json:"type"`
+	Message   string  `json:"message"`
+	Provider  string  `json:"provider"`
+	ModelID   string  `json:"modelId"`
+	Level     string  `json:"level"`
+	Value     *string `json:"value"`
+	Confirmed *bool   `json:"confirmed"`
+}
+
+// replayer plays a recorded conversation: the client's records as the ops that
+// they stand for, Pi's as they are. Everything the translator wants is written
+// down and goes through the watch that every provider must pass.
+type replayer struct {
+	t     *testing.T
+	tr    *translator
+	watch *providertest.Watch
+	log   strings.Builder
+	ops   core.OpID
+	turns int
+	sent  map[string][]string // ids of the translator's commands by type, without their recorded id yet
+	ids   map[string]string   // the translator's ids, by recorded id
+	open  map[string]core.RequestRaised
+}
+
+func newReplayer(t *testing.T) *replayer {
+	return &replayer{t: t, watch: providertest.NewWatch(core.Ready{}), sent: map[string][]string{}, ids: map[string]string{},
+		open: map[string]core.RequestRaised{},
+		tr:   newTranslator(settings{mode: core.ApprovalDefault, channel: testChannel, inside: func(string) bool { return true }})}
+}
+
+// testChannel stands for the gate's name in recordings.
+const testChannel = "harness-mcp-gate-recorded"
+
+func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
+
+// op hands an op to the translator, as conn does.
+func (r *replayer) op(op core.Op) {
+	r.watch.Sending(op)
+	if err := give(r.tr, op); err != nil {
+		r.tr.opDone(op.OpID(), err, nil)
+	}
+	r.drain()
+}
+
+// give is what conn does with an op.
+func give(tr *translator, op core.Op) *core.Error {
+	switch op := op.(type) {
+	case core.StartTurn:
+		return tr.startTurn(op)
+	case core.Steer:
+		return tr.steer(op)
+	case core.Respond:
+		return tr.respond(op)
+	case core.Interrupt:
+		return tr.interrupt(op)
+	case core.Configure:
+		return tr.configure(op)
+	}
+	return nil
+}
+
+func (r *replayer) drain() {
+	r.t.Helper()
+	for {
+		out := r.tr.take()
+		for _, n := range out.notices {
+			fmt.Fprintln(&r.log, conntest.Brief(n))
+			if err := r.watch.See(n); err != nil {
+				r.t.Error(err)
+			}
+			if q, ok := n.(core.RequestRaised); ok {
+				r.open[q.Ref] = q
+			}
+		}
+		if out.fatal != nil {
+			r.t.Errorf("given up: %v", out.fatal)
+		}
+		if len(out.lines) == 0 {
+			return
+		}
+		for _, l := range out.lines {
+			fmt.Fprintf(&r.log, "-> %s\n", conntest.JSON(l.value))
+			if c, ok := l.value.(wire.Command); ok {
+				r.sent[c.Type] = append(r.sent[c.Type], c.ID)
+			}
+			if l.written != 0 {
+				r.tr.wrote(l.written)
+			}
+		}
+	}
+}
+
+// running is the turn that an op may name.
+func (r *replayer) running() string { return r.tr.name() }
+
+// client plays a record of the recorded client's.
+func (r *replayer) client(raw json.RawMessage) {
+	var s spoken
+	if json.Unmarshal(raw, &s) != nil {
+		return // garbage, which the adapter never sends
+	}
+	switch {
+	case s.Type == wire.Prompt && r.running() == "" && s.Message != "":
+		r.turns++
+		r.op(core.StartTurn{ID: r.nextOp(), TurnID: fmt.Sprintf("turn-%d", r.turns), Input: core.TurnInput{Prompt: strings.TrimPrefix(s.Message, "\n")}})
+	case s.Type == wire.Steer && r.running() != "":
+		r.op(core.Steer{ID: r.nextOp(), TurnID: r.running(), Input: core.TurnInput{Prompt: s.Message}})
+	case s.Type == wire.Abort && r.running() != "" && !r.tr.turn.stopping:
+		r.op(core.Interrupt{ID: r.nextOp(), TurnID: r.running()})
+	case s.Type == wire.SetModel:
+		r.op(core.Configure{ID: r.nextOp(), Changes: core.Changes{Model: s.Provider + "/" + s.ModelID}})
+	case s.Type == wire.SetThinkingLevel:
+		r.op(core.Configure{ID: r.nextOp(), Changes: core.Changes{ReasoningEffort: s.Level}})
+	case s.Type == wire.TypeDialogResponse:
+		r.answer(s)
+	}
+	if ids := r.sent[s.Type]; len(ids) > 0 {
+		r.ids[s.ID], r.sent[s.Type] = ids[0], ids[1:]
+	}
+	// A queue that the recorded client did not clear is answered here.
+	if ids := r.sent[wire.ClearQueue]; s.Type == wire.Abort && len(ids) > 0 {
+		r.sent[wire.ClearQueue] = nil
+		r.pi(json.RawMessage(`{"id":"` + ids[0] + `","type":"response","command":"clear_queue","success":true,"data":{"steering":[],"followUp":[]}}`))
+	}
+}
+
+// answer plays a recorded answer to a dialog as the response that leads to it.
+func (r *replayer) answer(s spoken) {
+	q, ok := r.open[s.ID]
+	if !ok || r.tr.dialogs[s.ID] == nil {
+		return
+	}
+	res := core.Response{Action: core.ActionDeny}
+	switch {
+	case s.Value != nil && q.Spec.Kind == core.KindQuestion:
+		res = core.Response{Action: core.ActionAnswer, Answers: map[string][]string{questionID: {*s.Value}}}
+	case s.Value != nil && *s.Value == gateAllow, s.Confirmed != nil && *s.Confirmed:
+		res = core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}
+	case s.Value != nil:
+		res.Reason = "not now"
+	case s.Confirmed == nil:
+		res = core.Response{Action: core.ActionCancel}
+	}
+	r.op(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: res})
+}
+
+// pi plays a record of Pi's, with the translator's id for the recorded one.
+func (r *replayer) pi(raw json.RawMessage) {
+	var s spoken
+	_ = json.Unmarshal(raw, &s)
+	if s.Type == wire.TypeResponse && s.ID != "" {
+		id, ours := r.ids[s.ID]
+		if !ours && r.tr.calls[s.ID].command == "" {
+			return // to a command that no op stands for
+		}
+		if ours {
+			var m map[string]json.RawMessage
+			_ = json.Unmarshal(raw, &m)
+			m["id"] = json.RawMessage(`"` + id + `"`)
+			raw, _ = json.Marshal(m)
+		}
+	}
+	r.tr.read(raw)
+	r.drain()
+}
+
+func TestRecordedConversationsTranslate(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no recorded conversations", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
+			f, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			r := newReplayer(t)
+			in := bufio.NewScanner(f)
+			in.Buffer(nil, 1<<20)
+			for in.Scan() {
+				var line recorded
+				if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+					t.Fatal(err)
+				}
+				if line.Dir == "->" {
+					r.client(line.Msg)
+				} else {
+					r.pi(line.Msg)
+				}
+			}
+			r.tr.lost()
+			r.drain()
+			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(r.log.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), r.log.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}

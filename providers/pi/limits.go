@@ -1,0 +1,67 @@
+package pi
+
+import "time"
+
+// Bounds of one conversation and of a probe.
+const (
+	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
+	// them Pi's output is not read, which is its back-pressure.
+	maxQueued      = 256
+	maxQueuedBytes = 8 << 20
+
+	// maxOutbox and maxOutboxBytes bound the lines that wait for Pi to read
+	// them.
+	maxOutbox      = 1024
+	maxOutboxBytes = 64 << 20
+
+	// maxCalls bounds the commands without a response.
+	maxCalls = 1024
+
+	// maxDialogs bounds the dialogs that wait for an answer; one beyond it is
+	// dismissed.
+	maxDialogs = 256
+
+	// maxOpenText bounds what is kept of a message, or of a tool's output, that
+	// is being streamed. What lies beyond is delivered, but is missing from a
+	// partial message.
+	maxOpenText = 64 << 20
+
+	// maxOverlap is how much of a tool's last output is looked for in its next,
+	// where Pi shows only the end of a long one.
+	maxOverlap = 256
+
+	// maxRawDelta is how large the record of a delta may be to be kept raw: old
+	// releases repeat the whole message in each.
+	maxRawDelta = 4 << 10
+
+	// maxIDs is how many ids of ended tools are known, should one come again.
+	maxIDs = 4096
+
+	// maxAllowed is how many approvals for the session are remembered.
+	maxAllowed = 1024
+
+	// maxTries is how often a prompt is given again because Pi was busy with a
+	// run of its own, and an abort because it came to nothing.
+	maxTries = 20
+
+	// settleLooks is how often in a row get_state must show an idle Pi before a
+	// turn counts as settled, on releases that do not say so themselves: a retry
+	// or a compaction may follow the end of a run.
+	settleLooks = 2
+
+	// maxGarbage is how much of a line that is no JSON is kept.
+	maxGarbage = 4 << 10
+
+	// maxStderr is how much of the end of stderr is kept.
+	maxStderr = 8 << 10
+
+	// maxProbe bounds the output of `pi --version`.
+	maxProbe = 64 << 10
+
+	// maxErrorLine is how much of a failed tool's output its error shows.
+	maxErrorLine = 200
+
+	// exitWait is how long a lost link waits for the exit status, so that the
+	// error can name it.
+	exitWait = 2 * time.Second
+)

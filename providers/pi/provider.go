@@ -1,0 +1,139 @@
+package pi
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// Name is the provider's name in list_providers and start_session.
+const Name = "pi"
+
+// transport is the one way in which Pi is spoken to.
+const transport = "rpc"
+
+const install = "Install it: npm install -g @earendil-works/pi-coding-agent"
+
+// Options say how Pi is found and started.
+type Options struct {
+	Runner   process.Runner // where it runs; required
+	Exec     string         // the executable, instead of a search for "pi"
+	PathDirs []string       // directories to search after PATH
+	Logger   *slog.Logger   // nil: the default one
+}
+
+type provider struct {
+	opts Options
+	log  *slog.Logger
+}
+
+// New makes the provider. It does no I/O.
+func New(opts Options) core.Provider {
+	p := &provider{opts: opts, log: opts.Logger}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	p.log = p.log.With("provider", Name)
+	return p
+}
+
+// Spec describes what Pi can do by this adapter.
+func (p *provider) Spec() core.Spec {
+	return core.Spec{
+		Name: Name, Title: "Pi", Install: install, Options: options,
+		Transports: []core.TransportSpec{{
+			Name: transport, Default: true,
+			Capabilities: core.Capabilities{
+				TokenStreaming: core.Native,
+				Questions:      core.Native,   // of extensions; Pi itself asks nothing
+				Approvals:      core.Emulated, // by an extension of ours; Pi itself never asks
+				Interrupt:      core.Native, Steer: core.Native, Resume: core.Native, Fork: core.Native,
+				Configure:     core.Native, // model, reasoning_effort and approval_mode
+				PerSessionMCP: core.Unsupported,
+				Skills:        core.Native,
+				Attachments:   core.Emulated, // named in the prompt; images in content are native
+				// Pi has no word for it.
+				StructuredOutput: core.Unsupported,
+			},
+			Approval: []core.ApprovalMode{core.ApprovalDefault, core.ApprovalPrompt, core.ApprovalAutoEdit, core.ApprovalAuto},
+			Sandbox:  []core.SandboxMode{core.SandboxDefault, core.SandboxUnrestricted},
+			Efforts:  efforts,
+		}},
+	}
+}
+
+// Open starts `pi --mode rpc` and waits until it can take a prompt.
+func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
+	if cfg.Transport != "" && cfg.Transport != transport {
+		return nil, core.Errorf(core.CodeOption, "pi has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
+	}
+	args, bad := flags(cfg)
+	if bad != nil {
+		return nil, bad
+	}
+	exe, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	dir, bad := newWorkdir()
+	if bad != nil {
+		return nil, bad
+	}
+	c, err := p.start(ctx, exe, args, cfg, dir)
+	if err != nil {
+		dir.remove()
+		return nil, err
+	}
+	if err := c.open(ctx, cfg); err != nil {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = c.Close(gone) // by force: there is nothing to save yet
+		return nil, err
+	}
+	return c, nil
+}
+
+// start writes the session's files and starts Pi. The caller removes dir when
+// it fails.
+func (p *provider) start(ctx context.Context, exe executable, args []string, cfg core.SessionConfig, dir workdir) (*conn, error) {
+	// Nobody else can know it, so nobody else's dialog is taken for the gate's.
+	channel := "harness-mcp-gate-" + uuid.NewString()
+	files, bad := dir.files(cfg, channel)
+	if bad != nil {
+		return nil, bad
+	}
+	child, err := p.opts.Runner.Start(ctx, process.Spec{
+		Path: exe.path, Args: slices.Concat(exe.args, args, files), Dir: cfg.CWD, Resource: cfg.SessionID,
+		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
+	})
+	switch core.CodeOf(err) {
+	case "":
+	case core.CodeNotFound, core.CodeInternal:
+		return nil, core.Errorf(core.CodeProviderNotReady, "pi could not be started: %w", err).WithHint("%s.", install)
+	default: // a wrong directory, say: nothing that is Pi's fault
+		return nil, err
+	}
+	fence := append([]string{cfg.CWD}, cfg.AddDirs...)
+	t := newTranslator(settings{mode: cfg.ApprovalMode, effort: cfg.ReasoningEffort, channel: channel,
+		inside: func(path string) bool { return inside(path, fence) }})
+	return newConn(child, t, p.log.With("session", cfg.SessionID), dir.remove), nil
+}
+
+// quiet keeps Pi from looking for its own updates and from telling its makers
+// about this installation, unless the caller wants it to.
+func quiet(env []string) []string {
+	for _, kv := range []string{"PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"} {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") }) {
+			env = append(env, kv)
+		}
+	}
+	return env
+}

@@ -1,0 +1,108 @@
+package pi
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+// keys are the variables that Pi takes the credentials of well-known model
+// providers from; it knows more.
+var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY"}
+
+// version is what `pi --version` prints.
+var version = regexp.MustCompile(`^\d+\.\d+\.\d+\S*$`)
+
+// Status runs `pi --version` and looks for signs of a sign-in. It sends no
+// prompt.
+func (p *provider) Status(ctx context.Context) core.Status {
+	exe, err := p.find()
+	s := core.Status{Executable: exe.path, Searched: exe.searched}
+	s.Authenticated, s.Evidence = evidence(os.Getenv)
+	if err != nil {
+		s.Reason = core.AsError(err).Message + ". " + core.AsError(err).Hint
+		return s
+	}
+	if len(exe.args) > 0 {
+		s.Executable = exe.args[0]
+	}
+	out, err := p.run(ctx, exe, "--version")
+	if err != nil {
+		s.Reason = "pi --version failed: " + core.AsError(err).Message
+		return s
+	}
+	for l := range strings.Lines(out) {
+		if l = strings.TrimSpace(l); version.MatchString(l) {
+			s.Ready, s.Version = true, l
+		}
+	}
+	if !s.Ready {
+		s.Reason = "pi --version printed no version. Pi needs Node.js 22 or newer."
+	}
+	return s
+}
+
+// run runs a command of Pi's that needs no input, and gives what it wrote.
+// Older releases write to stderr. Pi gets none of the user's secrets.
+func (p *provider) run(ctx context.Context, exe executable, args ...string) (string, error) {
+	home, err := os.MkdirTemp("", "harness-mcp-pi-")
+	if err != nil {
+		return "", core.Errorf(core.CodeProviderNotReady, "there is no directory for it: %w", err)
+	}
+	defer os.RemoveAll(home)
+	child, err := p.opts.Runner.Start(ctx, process.Spec{Path: exe.path, Args: slices.Concat(exe.args, args),
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"}})
+	if err != nil {
+		return "", core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
+	}
+	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
+	defer unblock()
+	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
+	_ = child.Stdin().Close()
+	said := make(chan string, 1) // ends with the child
+	go func() {
+		text, _ := io.ReadAll(io.LimitReader(child.Stderr(), maxProbe))
+		said <- string(text)
+		_, _ = io.Copy(io.Discard, child.Stderr())
+	}()
+	out, err := io.ReadAll(io.LimitReader(child.Stdout(), maxProbe))
+	if err != nil {
+		return "", core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		return "", core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", ctx.Err())
+	}
+	return string(out) + "\n" + <-said, nil
+}
+
+// evidence says whether there are signs of a sign-in: never more than a guess,
+// since a key may be refused.
+func evidence(getenv func(string) string) (word, why string) {
+	for _, key := range keys {
+		if getenv(key) != "" {
+			return "yes", key + " is set"
+		}
+	}
+	dir := getenv("PI_CODING_AGENT_DIR")
+	if dir == "" && getenv("HOME") != "" {
+		dir = filepath.Join(getenv("HOME"), ".pi", "agent")
+	}
+	if dir == "" {
+		return "unknown", "neither PI_CODING_AGENT_DIR nor HOME is set"
+	}
+	for _, name := range []string{"auth.json", "models.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return "unknown", name + " in " + dir + ", which may hold a credential"
+		}
+	}
+	return "unknown", "no auth.json in " + dir + ", and none of the well-known keys in the environment"
+}

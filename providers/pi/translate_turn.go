@@ -1,0 +1,289 @@
+package pi
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
+)
+
+// turn is a turn of ours, or one that Pi began by itself.
+type turn struct {
+	name     string
+	op       core.OpID // that started it
+	ours     bool
+	input    wire.Command // the prompt, while it may have to be given again
+	sent     bool         // the prompt is out
+	own      uint64       // how many turns Pi had begun when it went out
+	tries    int
+	accepted bool // the op was answered
+	begun    bool // TurnBegan was said
+	started  bool // agent_start was seen
+	over     bool // agent_end was, and no retry is announced
+	detours  int  // retries and compactions under way
+	looks    int  // get_state that showed Pi idle, in a row
+	looking  bool // a get_state is out
+
+	last  outcome
+	spent spending
+	text  *message
+	tools []*toolUse
+
+	interrupts []core.OpID // that wait for the abort's response
+	stopping   bool        // an abort was sent
+	aborts     int
+}
+
+// outcome is what the last message of the assistant says about the turn.
+type outcome struct {
+	seen   bool
+	stop   string
+	failed string
+	raw    json.RawMessage
+}
+
+// startTurn takes the op. An error means that nothing was or will be sent.
+func (t *translator) startTurn(op core.StartTurn) *core.Error {
+	if t.pending != nil {
+		return core.Errorf(core.CodeTurnInProgress, "Pi has not taken the turn before")
+	}
+	if e := op.Input.ReasoningEffort; e != "" && e != t.level {
+		return core.Errorf(core.CodeCapability, "pi takes reasoning_effort per session, not per turn").
+			WithHint("Change it with configure.")
+	}
+	input, err := prompt(op.Input)
+	if err != nil {
+		return err
+	}
+	t.pending = &turn{name: op.TurnID, op: op.ID, ours: true, input: input}
+	t.prompt()
+	return nil
+}
+
+// prompt gives Pi the pending turn as soon as Pi is idle and everything that
+// could get mixed up with it is answered.
+func (t *translator) prompt() {
+	u := t.pending
+	if u == nil || u.sent || t.turn != nil || t.barrier > 0 {
+		return
+	}
+	if t.next != "" {
+		t.mode, t.next = t.next, ""
+	}
+	u.sent, u.own = true, t.own
+	u.tries++
+	t.call(u.input, promptTag{u})
+}
+
+// prompted takes the response to a prompt.
+func (t *translator) prompted(u *turn, r wire.Response, raw json.RawMessage) {
+	if t.pending != u {
+		return // it was given up
+	}
+	if !r.Success {
+		t.refused(u, r, raw)
+		return
+	}
+	if t.turn != nil { // it has settled, or Pi would have refused
+		t.conclude(t.turn, nil, false)
+	}
+	t.pending, t.turn = nil, u
+	u.input = wire.Command{} // it may be large
+	t.accept(u, raw)
+	var d wire.Disposition
+	_ = json.Unmarshal(r.Data, &d) // older releases give none
+	switch {
+	case d.Disposition == wire.Handled:
+		t.finish(u, core.VerdictCompleted, core.Result{StopReason: wire.Handled}, raw)
+	case len(u.interrupts) > 0:
+		t.stop(u)
+	}
+}
+
+// refused takes Pi's no to a prompt. If Pi began a run by itself meanwhile,
+// the prompt waits for its end.
+func (t *translator) refused(u *turn, r wire.Response, raw json.RawMessage) {
+	if t.own > u.own && u.tries < maxTries && len(u.interrupts) == 0 {
+		u.sent = false
+		t.prompt()
+		return
+	}
+	t.pending = nil
+	err := core.Errorf(core.TurnRejected, "Pi refused the prompt: %s", r.Error)
+	if errorCode(r.Error) == core.TurnAuthRequired {
+		err = err.WithHint("Sign in with `pi auth login PROVIDER`, or give its key in env.")
+	}
+	if u.begun { // a dialog of its extension's came first
+		t.accept(u, nil)
+		t.turn = u
+		t.finish(u, core.VerdictFailed, core.Result{Error: turnError(r.Error)}, raw)
+		return
+	}
+	for _, op := range u.interrupts {
+		t.opDone(op, nil, nil)
+	}
+	t.opDone(u.op, err, raw)
+	t.prompt()
+}
+
+// accept says that Pi has taken a turn of ours.
+func (t *translator) accept(u *turn, raw json.RawMessage) {
+	if u.ours && !u.accepted {
+		u.accepted = true
+		t.opDone(u.op, nil, raw)
+	}
+}
+
+// begin says once that Pi runs a turn.
+func (t *translator) begin(u *turn, raw json.RawMessage) {
+	if !u.begun {
+		u.begun = true
+		t.notice(core.TurnBegan{Turn: u.name, Raw: raw})
+	}
+}
+
+// run takes the milestones of a run.
+func (t *translator) run(kind string, raw json.RawMessage) {
+	if kind == wire.TypeAgentStart {
+		t.runStarted(raw)
+		return
+	}
+	u := t.turn
+	if kind == wire.TypeAgentSettled {
+		t.settles = true
+	}
+	if u == nil || !u.started { // of a turn that has ended
+		t.event(kind, raw)
+		return
+	}
+	if kind == wire.TypeAgentSettled {
+		var s wire.AgentSettled
+		_ = json.Unmarshal(raw, &s) // the end of a turn must not be lost for a field
+		t.conclude(u, raw, s.Aborted)
+		return
+	}
+	var e wire.AgentEnd
+	_ = json.Unmarshal(raw, &e)
+	u.over = !e.WillRetry
+	t.look(u)
+}
+
+func (t *translator) runStarted(raw json.RawMessage) {
+	if t.turn == nil {
+		t.own++
+		t.turn = &turn{name: fmt.Sprintf("pi-%d", t.own)}
+	}
+	t.turn.started, t.turn.over, t.turn.looks = true, false, 0
+	t.begin(t.turn, raw)
+}
+
+// look asks whether a turn whose run is over has settled, on releases that do
+// not say so.
+func (t *translator) look(u *turn) {
+	if t.settles || !u.over || u.detours > 0 || u.looking {
+		return
+	}
+	u.looking = true
+	t.call(wire.Command{Type: wire.GetState}, lookTag{turn: u})
+}
+
+// looked takes the state that look asked for.
+func (t *translator) looked(tag lookTag, r wire.Response, raw json.RawMessage) {
+	u := tag.turn
+	u.looking = false
+	if t.turn != u {
+		return
+	}
+	var s wire.State
+	busy := !r.Success || json.Unmarshal(r.Data, &s) != nil || s.IsStreaming || s.IsCompacting
+	switch {
+	case tag.abort && busy && u.aborts < maxTries:
+		t.abort(u)
+	case tag.abort && !busy: // it may have been faster than the abort
+		t.conclude(u, raw, !u.over || u.last.stop == wire.StopToolUse)
+	case busy || t.settles || !u.over || u.detours > 0:
+		u.looks = 0 // the next milestone looks again
+	default:
+		if u.looks++; u.looks < settleLooks {
+			t.look(u)
+			return
+		}
+		t.conclude(u, raw, false)
+	}
+}
+
+// detour takes what Pi does between the runs of one turn.
+func (t *translator) detour(kind string, raw json.RawMessage) {
+	u := t.turn
+	switch kind {
+	case wire.TypeAutoRetryStart, wire.TypeSummaryScheduled:
+		var r wire.Retry
+		if t.decode(kind, raw, &r) {
+			t.content(core.ProviderError{Message: r.ErrorMessage, Code: kind, WillRetry: true}, raw)
+		}
+	default:
+		t.event(kind, raw)
+	}
+	if u == nil {
+		return
+	}
+	switch kind {
+	case wire.TypeAutoRetryStart, wire.TypeCompactionStart:
+		u.detours++
+		u.looks = 0
+	case wire.TypeAutoRetryEnd, wire.TypeCompactionEnd:
+		u.detours = max(0, u.detours-1)
+		t.look(u)
+	}
+}
+
+// conclude ends a turn by what its last message said. raw is the record that
+// says so.
+func (t *translator) conclude(u *turn, raw json.RawMessage, aborted bool) {
+	res := core.Result{StopReason: u.last.stop, Usage: u.spent.usage(), CostUSD: u.spent.cost()}
+	verdict := core.VerdictCompleted
+	switch {
+	case aborted || u.last.stop == wire.StopAborted:
+		verdict, res.StopReason, u.stopping = core.VerdictCancelled, wire.StopAborted, true
+	case u.last.stop == wire.StopError:
+		verdict, res.Error = core.VerdictFailed, turnError(u.last.failed)
+	case !u.last.seen:
+		verdict, res.Error = core.VerdictFailed, turnError("Pi ended its run without an answer of the model.")
+	}
+	t.finish(u, verdict, res, raw)
+}
+
+// finish ends the running turn for good and lets the next begin.
+func (t *translator) finish(u *turn, verdict core.Verdict, res core.Result, raw json.RawMessage) {
+	t.closeItems(u)
+	t.dismissAll()
+	for _, op := range u.interrupts { // the turn was faster than the response
+		t.opDone(op, nil, nil)
+	}
+	u.interrupts = nil
+	t.notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: res, Raw: raw})
+	t.turn = nil
+	if t.next != "" {
+		t.mode, t.next = t.next, ""
+	}
+	if len(t.steering) > 0 && !t.noClear {
+		t.content(core.Warning{Message: "A steering message came too late for its turn and was dropped.", Code: "steer_dropped"}, nil)
+		t.clear(clearTag{})
+	}
+	t.prompt()
+}
+
+// clear empties Pi's own queues, since what is left in them would go to the
+// model with the next prompt.
+func (t *translator) clear(tag any) {
+	t.barrier++
+	t.steering = nil
+	t.call(wire.Command{Type: wire.ClearQueue}, tag)
+}
+
+// passed takes the answer to a command that held prompts back.
+func (t *translator) passed() {
+	t.barrier--
+	t.prompt()
+}
