@@ -7,6 +7,7 @@
 //
 //	say TEXT            a message in up to three chunks
 //	stream N            a message of N chunks, "1 2 3 ... N "
+//	big N               a message of N bytes in one chunk
 //	think TEXT          visible reasoning
 //	slow MS             works for so long, or until it is cancelled
 //	run COMMAND         a tool that completes
@@ -27,6 +28,7 @@
 //	open                a tool that is never ended
 //	hang                works until it is cancelled
 //	deaf                works on for ever, also when it is cancelled
+//	ignore              from here on a cancel changes nothing
 //	twice               answers the prompt twice
 //	die                 exits in the middle of the turn
 //

@@ -37,7 +37,7 @@ func (a *agent) play(id json.RawMessage, s *session, prompt string, cancel <-cha
 			break
 		}
 		select {
-		case <-cancel:
+		case <-t.cancel:
 			t.stop = "cancelled"
 		default:
 			continue
@@ -92,6 +92,11 @@ func init() {
 	directives = map[string]func(*turn, string) bool{
 		"say":    func(t *turn, arg string) bool { t.say(arg); return true },
 		"stream": stream,
+		"big": func(t *turn, arg string) bool {
+			n, _ := strconv.Atoi(arg)
+			t.a.update(t.s, chunk("agent_message_chunk", strings.Repeat("x", n)))
+			return true
+		},
 		"think": func(t *turn, arg string) bool {
 			t.a.update(t.s, chunk("agent_thought_chunk", arg))
 			return true
@@ -105,6 +110,7 @@ func init() {
 			return true
 		},
 		"hang":    func(t *turn, _ string) bool { t.cancelled(0); t.stop = "cancelled"; return false },
+		"ignore":  func(t *turn, _ string) bool { t.cancel = nil; return true },
 		"deaf":    func(*turn, string) bool { select {} },
 		"run":     run,
 		"approve": func(t *turn, arg string) bool { return t.approve(arg, true) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -251,11 +252,11 @@ func TestAnAgentThatDiesLosesTheLink(t *testing.T) {
 }
 
 func TestALongLineArrives(t *testing.T) {
-	long := strings.Repeat("x", 12<<20) // past the limit of many clients
-	r := begin(t, "say "+long)
+	const long = 12 << 20 // past the limit of many clients
+	r := begin(t, fmt.Sprintf("big %d", long))
 	r.TurnEnded("turn")
-	if got := said(r); len(got) != len(long)+1 {
-		t.Errorf("%d bytes arrived of %d", len(got), len(long))
+	if got := said(r); len(got) != long+1 {
+		t.Errorf("%d bytes arrived of %d", len(got), long)
 	}
 }
 
@@ -292,7 +293,7 @@ func TestSilenceEndsWithinItsDeadline(t *testing.T) {
 	cfg := b.session()
 	cfg.SessionID, cfg.Provider = "", "scripted"
 	cfg.Timeouts.Interrupt, cfg.Timeouts.ProviderStop = 300*time.Millisecond, time.Second
-	for _, prompt := range []string{"deaf", "approve ls\ndeaf"} {
+	for _, prompt := range []string{"deaf", "ignore\napprove ls\nhang"} {
 		s, err := h.StartSession(ctx, core.Caller{Owner: "local"}, core.StartRequest{Config: cfg})
 		if err != nil {
 			t.Fatal(err)

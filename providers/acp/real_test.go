@@ -129,6 +129,10 @@ func newBench(t *testing.T, name string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if agent.Env = maps.Clone(agent.Env); agent.Env == nil {
+		agent.Env = map[string]string{}
+	}
+	agent.Env["PATH"] = toolPath(t) // for the look at its Node too
 	maps.Copy(env, map[string]string{"PATH": toolPath(t), "LANG": "C.UTF-8", "TERM": "dumb"})
 	runner := process.NewLocal(process.Options{})
 	return &bench{table{t: t, provider: New(agent, Options{Runner: runner}), work: work, env: env}, model}

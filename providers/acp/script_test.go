@@ -55,7 +55,8 @@ func newTable(t *testing.T, o acpscript.Options, change func(*Agent)) *table {
 	runner := process.NewLocal(limits)
 	return &table{
 		t: t, provider: New(scripted(t, change), Options{Runner: runner}), work: t.TempDir(),
-		env: map[string]string{scriptVar: string(how), "PATH": os.Getenv("PATH"), "HOME": t.TempDir(), "TMPDIR": t.TempDir()},
+		env: map[string]string{scriptVar: string(how), "PATH": os.Getenv("PATH"), "HOME": t.TempDir(), "TMPDIR": t.TempDir(),
+			"GORACE": "atexit_sleep_ms=0"}, // else the agent takes a second to end
 	}
 }
 
