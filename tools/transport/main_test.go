@@ -37,6 +37,8 @@ func serveChild(kind string) error {
 		return transport.ServeStdio(context.Background(), srv, os.Stdin, os.Stdout, transport.Options{})
 	case "mcp-go":
 		return server.NewStdioServer(srv).Listen(context.Background(), os.Stdin, os.Stdout)
+	case "ours http", "mcp-go http":
+		return serveHTTPChild(kind, srv)
 	}
 	return fmt.Errorf("no such child: %s", kind)
 }
