@@ -46,6 +46,7 @@ type actor struct {
 	giveBack func()          // frees the session that a start was to replace; may be nil
 	left     bool            // the harness has forgotten this host: another may follow
 	redactor *Redactor       // of this epoch; nil until needed
+	observer *observer
 
 	ring     ring                      // any goroutine
 	wakes    wakes                     // any goroutine
@@ -89,6 +90,7 @@ func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
 		timers: map[TimerID]time.Time{}, waiting: map[Token]chan doReply{},
 		conns: map[uint64]Conn{}, opens: map[uint64]context.CancelFunc{}, spans: map[string]span{},
 	}
+	a.observer = newObserver(h.telemetry)
 	a.ring.from = seq // what came before is the store's to tell
 	a.view.Store(&published{state: s, seq: seq})
 	return a
@@ -319,9 +321,11 @@ func (a *actor) turn(batch []Input) {
 	for _, id := range a.due(now) {
 		if _, armed := a.timers[id]; armed { // a result in the same drain may have disarmed it
 			delete(a.timers, id)
+			a.observer.saw([]Input{inTimer{Timer: id}})
 			out = append(out, a.step(inTimer{Timer: id})...)
 		}
 	}
+	a.observer.saw(batch)
 	a.commit(before, batch, out)
 }
 
@@ -379,6 +383,7 @@ func (a *actor) release(out []Effect) {
 		default:
 		}
 	}
+	a.observer.did(a.state, out)
 	for _, e := range out {
 		switch e := e.(type) {
 		case doSend:

@@ -40,7 +40,9 @@ func (a *actor) newLost(failed pendingBatch) {
 func (a *actor) store(b Batch, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(a.host.ctx, within)
 	defer cancel()
+	end := a.host.telemetry.Begin(Operation{Name: OpStoreWrite, Session: a.id})
 	err := a.host.store.Commit(ctx, b)
+	end(endedBy(err))
 	if err == nil || len(b.Events) == 0 {
 		return err
 	}

@@ -27,6 +27,13 @@ func (h *Harness) FollowUp(ctx context.Context, c Caller, r SendRequest) (Turn, 
 }
 
 func (h *Harness) sendTurn(ctx context.Context, c Caller, r SendRequest, queue bool) (Turn, error) {
+	end := h.telemetry.Begin(Operation{Name: OpStartTurn})
+	t, err := h.admitTurn(ctx, c, r, queue)
+	end(endedBy(err))
+	return t, err
+}
+
+func (h *Harness) admitTurn(ctx context.Context, c Caller, r SendRequest, queue bool) (Turn, error) {
 	return once(ctx, h, c, r.Once, h.keyedTurn, func(ctx context.Context, k *KeyRecord) (Turn, error) {
 		hash, err := h.checkInput(r.Input)
 		if err != nil {

@@ -19,19 +19,20 @@ import (
 // that has neither a key nor a chosen id is undone when its caller leaves
 // before the session is ready.
 type Harness struct {
-	store   Store
-	log     *slog.Logger
-	limits  Limits
-	environ []string
-	schemas SchemaCheck
-	work    Workspace
-	ctx     context.Context // ends after Shutdown: of everything that the harness owns
-	cancel  context.CancelFunc
-	quit    chan struct{}
-	wg      sync.WaitGroup
-	tokens  atomic.Uint64
-	probes  probes
-	changes wakes // of any session hosted here
+	store     Store
+	log       *slog.Logger
+	limits    Limits
+	environ   []string
+	schemas   SchemaCheck
+	telemetry Telemetry
+	work      Workspace
+	ctx       context.Context // ends after Shutdown: of everything that the harness owns
+	cancel    context.CancelFunc
+	quit      chan struct{}
+	wg        sync.WaitGroup
+	tokens    atomic.Uint64
+	probes    probes
+	changes   wakes // of any session hosted here
 
 	processes Processes // nil: this program runs none
 
@@ -65,6 +66,8 @@ type Config struct {
 	Workspace Workspace
 	// CheckSchema checks answers for which a schema was given; nil does not.
 	CheckSchema SchemaCheck
+	// Telemetry hears what is done; nil for nobody.
+	Telemetry Telemetry
 	// Processes runs managed processes; nil refuses them.
 	Processes Processes
 }
@@ -76,6 +79,9 @@ func New(cfg Config) *Harness {
 		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, work: cfg.Workspace, quit: make(chan struct{}), processes: cfg.Processes,
 		providers: map[string]Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
 		convs: map[string]key{}, calls: map[callKey]*joined{},
+	}
+	if h.telemetry = cfg.Telemetry; h.telemetry == nil {
+		h.telemetry = noTelemetry{}
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

@@ -35,6 +35,7 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 			AllowExec: h.limits.AllowExec, MaxLive: h.limits.MaxProcesses,
 		}
 		start.Keys = keysFor(k, start.ID)
+		h.telemetry.Count(Signal{Name: ProcessWasStarted})
 		return h.processes.Start(ctx, start)
 	})
 }

@@ -19,6 +19,22 @@ import (
 // CodeCapacity, CodeStartFailed, CodeStartTimeout, CodeOtherInstance,
 // CodeIdempotency, CodeStoreFailed, CodeShuttingDown.
 func (h *Harness) StartSession(ctx context.Context, c Caller, r StartRequest) (SessionView, error) {
+	end := h.telemetry.Begin(Operation{Name: OpStartSession, Provider: h.knownProvider(r.Config.Provider)})
+	v, err := h.startSession(ctx, c, r)
+	end(endedBy(err))
+	return v, err
+}
+
+// knownProvider gives the name of a provider there is, and "" for any other
+// word.
+func (h *Harness) knownProvider(name string) string {
+	if h.providers[name] == nil {
+		return ""
+	}
+	return name
+}
+
+func (h *Harness) startSession(ctx context.Context, c Caller, r StartRequest) (SessionView, error) {
 	return once(ctx, h, c, r.Once, h.keyedSession, func(ctx context.Context, k *KeyRecord) (SessionView, error) {
 		if err := h.refuseIfDown(); err != nil {
 			return SessionView{}, err
