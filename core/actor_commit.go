@@ -52,8 +52,6 @@ func (a *actor) build(out []Effect) pendingBatch {
 			seq++
 			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq)))
 		case doPutTurn:
-			// The prompt itself stays in memory: a queued turn does not survive
-			// its server.
 			rec := TurnRecord{Turn: a.locate(&b, e.Turn)}
 			if i, ok := turns[rec.Turn.ID]; ok {
 				b.Turns[i] = rec

@@ -16,10 +16,9 @@ type doAppend struct {
 	Raw       []byte
 }
 
-// doPutTurn stores a turn's snapshot; Input is kept while it is queued.
+// doPutTurn stores a turn's snapshot.
 type doPutTurn struct {
-	Turn  Turn
-	Input *TurnInput
+	Turn Turn
 }
 
 // doPutRequest stores a request's snapshot.

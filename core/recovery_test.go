@@ -21,7 +21,6 @@ type lateStore struct {
 	mu    sync.Mutex
 	still bool
 	late  []core.Batch
-	lose  bool // commits that came late are lost
 	fail  atomic.Bool
 }
 

@@ -58,11 +58,7 @@ func restoreWork(st *State, s Session, turns []TurnRecord, requests []Request) {
 	}
 	for _, id := range s.Queue {
 		if t, ok := byID[id]; ok && t.Turn.Status == TurnIsQueued {
-			q := QueuedTurn{Rec: t.Turn}
-			if t.Input != nil {
-				q.Input = *t.Input
-			}
-			st.Queue = append(st.Queue, q)
+			st.Queue = append(st.Queue, QueuedTurn{Rec: t.Turn})
 		}
 	}
 }

@@ -56,9 +56,8 @@ type simStored struct {
 
 // simSent is what is in flight, to check that there is never too much.
 type simSent struct {
-	starts    map[string]bool // turns that were handed over
-	stops     map[string]bool // turns that were interrupted
-	configure OpID
+	starts map[string]bool // turns that were handed over
+	stops  map[string]bool // turns that were interrupted
 }
 
 type simFailure struct{ what string }

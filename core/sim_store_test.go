@@ -115,7 +115,7 @@ func (h *simHost) write(batch []Effect) {
 				}
 			}
 		case doPutTurn:
-			h.stored.turns[e.Turn.ID] = TurnRecord{Turn: e.Turn, Input: e.Input}
+			h.stored.turns[e.Turn.ID] = TurnRecord(e)
 		case doPutRequest:
 			h.stored.requests[e.Request.ID] = e.Request
 		}
@@ -215,8 +215,7 @@ func (h *simHost) rowOf(id string) TurnRecord {
 	}
 	for _, q := range h.s.Queue {
 		if q.Rec.ID == id {
-			in := q.Input
-			rec.Turn, rec.Input = q.Rec, &in
+			rec.Turn = q.Rec
 		}
 	}
 	return rec

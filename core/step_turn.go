@@ -48,10 +48,9 @@ func (m *machine) send(in inSend) {
 		return
 	}
 	m.s.Queue = append(m.s.Queue[:len(m.s.Queue):len(m.s.Queue)], QueuedTurn{Rec: rec, Input: in.Input})
-	input := in.Input
 	m.append(TurnQueued, dataPrompt{Prompt: in.Input.Prompt, Origin: OriginCaller, Position: len(m.s.Queue)}, ofTurn(rec.ID))
 	m.append(QueueChanged, dataQueue{Queued: len(m.s.Queue)})
-	m.do(doPutTurn{Turn: rec, Input: &input})
+	m.do(doPutTurn{Turn: rec})
 	m.keep(in.Key, rec.ID, "")
 	rec.QueuePosition = len(m.s.Queue)
 	m.reply(in.Token, rec)

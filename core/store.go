@@ -142,10 +142,10 @@ type SessionRecord struct {
 	Instance string        `json:"-"` // the owning instance, from the row
 }
 
-// TurnRecord is a stored turn. Input is kept while the turn is queued.
+// TurnRecord is a stored turn. Its prompt is not part of it: a queued turn does
+// not survive its server.
 type TurnRecord struct {
-	Turn  Turn       `json:"turn"`
-	Input *TurnInput `json:"input,omitempty"`
+	Turn Turn `json:"turn"`
 }
 
 // EventQuery asks for events of one resource.

@@ -147,18 +147,18 @@ func (c *call) suggestAnswers(n *nexts, q *requestObject) {
 
 // suggestAnswer adds the choices of a single question, or the form in which
 // several are answered.
-func (q *requestObject) suggestAnswer(respond func(string, args)) {
+func (o *requestObject) suggestAnswer(respond func(string, args)) {
 	const shownChoices = 2
 	switch {
-	case len(q.Questions) == 1:
-		for i, ch := range q.Questions[0].Choices {
+	case len(o.Questions) == 1:
+		for i, ch := range o.Questions[0].Choices {
 			if i < shownChoices {
 				respond("answers: "+oneLine(first(ch.Label, ch.Value), maxPreview), args{"action": "answer", "answer": ch.Value})
 			}
 		}
-	case len(q.Questions) > 1:
+	case len(o.Questions) > 1:
 		answers := map[string][]string{}
-		for _, x := range q.Questions {
+		for _, x := range o.Questions {
 			if len(x.Choices) == 0 {
 				return
 			}

@@ -66,7 +66,6 @@ type road struct {
 	agent agent
 	db    string
 	cwd   string
-	stop  func()
 }
 
 func travel(t *testing.T, a agent) *road {

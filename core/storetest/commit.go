@@ -229,7 +229,7 @@ func snapshotsUpdated(ctx context.Context, s core.Store) error {
 	next.Session.Session.Status = core.StatusFailed
 	next.Instance = "ins_b"
 	next.Turns = []core.TurnRecord{turn(ann, s1, "t", 1)}
-	next.Turns[0].Turn.Status, next.Turns[0].Input = core.TurnDoneFailed, nil
+	next.Turns[0].Turn.Status = core.TurnDoneFailed
 	next.Requests = []core.Request{request(ann, s1, "t", "q", 1), request(ann, s1, "t", "q", 1)}
 	next.Requests[1].Status = core.RequestDoneExpired // of two in one batch the last counts
 	if err := s.Commit(ctx, next); err != nil {
@@ -304,7 +304,7 @@ func givenNotKept(ctx context.Context, s core.Store) error {
 	scribble(b.Events[0].Raw)
 	b.Events[1] = event("scribble", 99)
 	b.Session.Session.Metadata["n"] = "scribble"
-	b.Turns[0].Input.Prompt = "scribble"
+	b.Turns[0].Turn.Metadata["n"] = "scribble"
 	got, err := s.Events(ctx, core.EventQuery{Owner: ann, Resource: s1, Raw: true})
 	if err != nil {
 		return err

@@ -50,9 +50,8 @@ func turn(owner, session, id string, n int) core.TurnRecord {
 	return core.TurnRecord{
 		Turn: core.Turn{
 			ID: id, SessionID: session, Owner: owner, Status: core.TurnIsRunning,
-			Origin: core.OriginCaller, AcceptedAt: at(n),
+			Origin: core.OriginCaller, AcceptedAt: at(n), Metadata: map[string]string{"n": id},
 		},
-		Input: &core.TurnInput{Prompt: "do " + id},
 	}
 }
 
