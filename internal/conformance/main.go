@@ -4,6 +4,7 @@
 //
 //	conformance                      serves stdio
 //	conformance -http 127.0.0.1:3000 serves streamable HTTP at /mcp
+//	conformance -http ... -bare      the same with the HTTP server that mcp-go ships, to compare with
 //
 // Over HTTP it asks for no token, as the suites have none to give; it listens
 // on loopback addresses only. Its first line of output is then its URL.
@@ -15,9 +16,11 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -26,16 +29,17 @@ import (
 
 func main() {
 	address := flag.String("http", "", "serve streamable HTTP on this loopback address")
+	bare := flag.Bool("bare", false, "serve HTTP with the server that mcp-go ships")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *address); err != nil {
+	if err := serve(ctx, *address, *bare); err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, address string) error {
+func serve(ctx context.Context, address string, bare bool) error {
 	srv := newServer()
 	if address == "" {
 		return transport.ServeStdio(ctx, srv, os.Stdin, os.Stdout, transport.Options{})
@@ -45,7 +49,19 @@ func serve(ctx context.Context, address string) error {
 		return err
 	}
 	fmt.Printf("http://%s%s\n", l.Addr(), transport.PathMCP)
+	if bare {
+		return serveBare(ctx, l, srv)
+	}
 	return transport.ServeHTTP(ctx, l, newHandler(srv, l))
+}
+
+func serveBare(ctx context.Context, l net.Listener, srv *server.MCPServer) error {
+	s := &http.Server{Handler: server.NewStreamableHTTPServer(srv, server.WithStateful(true)), ReadHeaderTimeout: time.Minute}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 func listen(address string) (net.Listener, error) {

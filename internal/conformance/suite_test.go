@@ -21,7 +21,7 @@ const childEnv = "CONFORMANCE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		if err := serve(context.Background(), ""); err != nil {
+		if err := serve(context.Background(), "", false); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
