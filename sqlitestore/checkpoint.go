@@ -1,6 +1,10 @@
 package sqlitestore
 
-import "time"
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+)
 
 // wake tells the checkpointer that something was written.
 func (s *Store) wake() {
@@ -23,7 +27,8 @@ func (s *Store) checkpoints() {
 			_ = c.close()
 		}
 	}()
-	for busy := false; ; {
+	busy := false
+	for {
 		if !busy {
 			tick.Stop()
 			select {
@@ -46,7 +51,8 @@ func (s *Store) checkpoints() {
 				continue // the writer meets the same trouble and reports it
 			}
 		}
-		swept := s.sweepDoomed()
+		left := s.sweepDoomed()
+		left = s.tend() || left
 		select {
 		case <-s.work:
 			_ = c.script("PRAGMA wal_checkpoint(PASSIVE)")
@@ -54,9 +60,42 @@ func (s *Store) checkpoints() {
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
 			_ = truncateLog(c)
-			busy = swept
+			busy = left
 		}
 	}
+}
+
+// tend packs what is worth it and gives free space back, and says whether there
+// is more to do. What fails is met again at the next tick.
+func (s *Store) tend() (more bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*busyTimeout)
+	defer cancel()
+	if now := time.Now(); now.Sub(s.reviewed) >= reviewEvery {
+		s.reviewed = now
+		if err := s.review(ctx); err != nil {
+			return true
+		}
+	}
+	more = s.pack(ctx, false)
+	return s.vacuum(ctx) || more
+}
+
+// vacuum gives free pages at the end of the file back, when they are many.
+func (s *Store) vacuum(ctx context.Context) (more bool) {
+	var pages, free int64
+	err := s.read(ctx, "measuring", func(c *conn) error {
+		if _, err := c.one(ctx, "PRAGMA page_count", nil, &pages); err != nil {
+			return err
+		}
+		_, err := c.one(ctx, "PRAGMA freelist_count", nil, &free)
+		return err
+	})
+	if err != nil || free < vacuumFrom || free < pages/vacuumPart {
+		return false
+	}
+	return s.write(ctx, "giving space back", groupEvents, 0, func(tx *tx) error {
+		return tx.query(noContext, pragma("incremental_vacuum", vacuumPages), nil, func([]driver.Value) (bool, error) { return true, nil })
+	}) == nil
 }
 
 // truncateLog moves the whole log into the database and empties it, if no

@@ -2,8 +2,8 @@ package sqlitestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"slices"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -16,33 +16,39 @@ func (s *Store) Commit(ctx context.Context, b core.Batch) error {
 	if err != nil {
 		return err
 	}
-	// The writer may still read the batch when the caller has left and uses
-	// its memory again.
-	e.Events = slices.Clone(e.Events)
-	for i := range e.Events {
-		ev := &e.Events[i]
-		ev.Data, ev.Raw = bytes.Clone(ev.Data), bytes.Clone(ev.Raw)
-	}
-	provider := ""
+	c := &commit{EncodedBatch: e, events: len(e.Events), last: e.ExpectSeq, first: e.ExpectSeq}
 	if e.Session != nil {
-		provider = e.Session.Session.Provider
+		c.provider = e.Session.Session.Provider
 	}
-	c := &commit{EncodedBatch: e, provider: provider}
-	return s.write(ctx, "writing "+b.Resource, len(e.Events), e.Bytes, c.apply)
+	// Encoded here, side by side with other callers, and so that nothing of the
+	// caller's memory is read once it has left.
+	var blocks block
+	for i, ev := range e.Events {
+		if i == 0 {
+			c.first = ev.Seq
+		}
+		blocks.add(ev)
+		c.last = ev.Seq
+	}
+	c.block, c.raw, c.Events = blocks.events, blocks.raw, nil
+	return s.write(ctx, "writing "+b.Resource, 1+len(e.Rows), e.Bytes, c.apply)
 }
 
 // commit is a batch on its way into the database.
 type commit struct {
 	core.EncodedBatch
-	provider string
+	provider    string
+	events      int
+	first, last uint64
+	block, raw  []byte
 }
 
-func (c *commit) apply(tx *conn) error {
-	old, found, err := findResource(tx, c.Owner, c.Resource)
+func (c *commit) apply(tx *tx) error {
+	old, found, err := tx.resource(c.Owner, c.Resource)
 	if err != nil {
 		return err
 	}
-	if found && bytes.Equal(old.lastBatch, c.Digest[:]) {
+	if found && bytes.Equal(old.digest, c.Digest[:digestBytes]) {
 		return nil // the exact same batch again
 	}
 	if err := c.check(old, found); err != nil {
@@ -52,11 +58,11 @@ func (c *commit) apply(tx *conn) error {
 	if err != nil {
 		return err
 	}
-	key, err := c.putResource(tx, old, found)
+	r, err := c.putResource(tx, old, found)
 	if err != nil {
 		return err
 	}
-	if err := c.putSnapshots(tx, key, rows); err != nil {
+	if err := c.putSnapshots(tx, r.key, rows); err != nil {
 		return err
 	}
 	for _, k := range c.Keys {
@@ -64,7 +70,12 @@ func (c *commit) apply(tx *conn) error {
 			return err
 		}
 	}
-	return c.putEvents(tx, key)
+	x := slice{resource: r.key, first: c.first, last: c.last, n: c.events}
+	copy(x.digest[:], c.Digest[:])
+	tx.log(x, c.block, c.raw)
+	r.lastSeq, r.digest = int64(c.last), c.Digest[:digestBytes]
+	tx.remember(resourceID{c.Owner, c.Resource}, r)
+	return nil
 }
 
 // check compares the batch with the stored resource.
@@ -88,7 +99,7 @@ func (c *commit) check(old resource, found bool) error {
 
 // checkIDs looks the ids of the batch's rows and keys up. It gives the key of
 // each row that is already stored, 0 for a new one.
-func (c *commit) checkIDs(tx *conn, old resource, found bool) (rows []int64, err error) {
+func (c *commit) checkIDs(tx *tx, old resource, found bool) (rows []int64, err error) {
 	rows = make([]int64, len(c.Rows))
 	for i, r := range c.Rows {
 		var in int64
@@ -105,40 +116,41 @@ func (c *commit) checkIDs(tx *conn, old resource, found bool) (rows []int64, err
 		}
 	}
 	for _, k := range c.Keys {
-		if old, used, err := findKey(noContext, tx, k); err != nil || used && !k.Completes(old) {
+		if used, err := tx.keyUsed(k); err != nil || used {
 			return nil, failureOr(err, &core.ConflictError{Kind: "key", ID: k.Key})
 		}
 	}
 	return rows, nil
 }
 
-// putResource writes the resource's own row and gives its key.
-func (c *commit) putResource(tx *conn, old resource, found bool) (int64, error) {
-	last := c.ExpectSeq
-	if n := len(c.Events); n > 0 {
-		last = c.Events[n-1].Seq
-	}
+// putResource sees to the resource's own row, which seldom changes.
+func (c *commit) putResource(tx *tx, old resource, found bool) (resource, error) {
 	if found && c.Replace {
 		if err := dropResource(tx, old.key); err != nil {
-			return 0, err
+			return old, err
 		}
 		found = false
 	}
 	if found {
-		_, err := tx.run(`UPDATE resource SET last_seq = ?, last_batch = ?,
-			instance = iif(?3 = '', instance, ?3), provider = iif(?4 = '', provider, ?4) WHERE key = ?5`,
-			last, c.Digest[:], c.Instance, c.provider, old.key)
-		return old.key, err
+		r := old
+		r.instance, r.provider = cmp.Or(c.Instance, r.instance), cmp.Or(c.provider, r.provider)
+		if r.instance == old.instance && r.provider == old.provider {
+			return r, nil
+		}
+		_, err := tx.run("UPDATE resource SET instance = ?, provider = ? WHERE key = ?", r.instance, r.provider, r.key)
+		return r, err
 	}
-	r, err := tx.exec("INSERT INTO resource (owner, id, kind, provider, instance, last_seq, last_batch) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		c.Owner, c.Resource, string(c.Kind), c.provider, c.Instance, last, c.Digest[:])
+	r := resource{kind: string(c.Kind), provider: c.provider, instance: c.Instance}
+	put, err := tx.exec("INSERT INTO resource (owner, id, kind, provider, instance) VALUES (?, ?, ?, ?, ?)",
+		c.Owner, c.Resource, r.kind, r.provider, r.instance)
 	if err != nil {
-		return 0, err
+		return r, err
 	}
-	return r.LastInsertId()
+	r.key, err = put.LastInsertId()
+	return r, err
 }
 
-func (c *commit) putSnapshots(tx *conn, resource int64, rows []int64) error {
+func (c *commit) putSnapshots(tx *tx, resource int64, rows []int64) error {
 	for i, r := range c.Rows {
 		var err error
 		if rows[i] != 0 {
@@ -149,27 +161,6 @@ func (c *commit) putSnapshots(tx *conn, resource int64, rows []int64) error {
 				resource, string(r.Kind), c.Owner, r.ID, r.TurnID, r.Status, r.Live, r.Created, r.Ended, r.Body)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *commit) putEvents(tx *conn, resource int64) error {
-	for _, ev := range c.Events {
-		r, err := tx.exec("INSERT INTO event (resource, seq, version, at, type, turn, request, provider, id, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			resource, ev.Seq, ev.SchemaVersion, ev.At, string(ev.Type), orNull(ev.TurnID), orNull(ev.RequestID), orNull(ev.Provider), ev.ID, []byte(ev.Data))
-		if err != nil {
-			return err
-		}
-		if len(ev.Raw) == 0 {
-			continue
-		}
-		key, err := r.LastInsertId()
-		if err != nil {
-			return err
-		}
-		if _, err := tx.run("INSERT INTO raw_frame (event, frame) VALUES (?, ?)", key, []byte(ev.Raw)); err != nil {
 			return err
 		}
 	}

@@ -138,6 +138,17 @@ func (c *conn) one(ctx context.Context, sql string, args []any, dest ...any) (fo
 	return found, err
 }
 
+// snapshot runs f within a read transaction: all of its queries see the same
+// committed state.
+func (c *conn) snapshot(f func() error) error {
+	if _, err := c.run("BEGIN"); err != nil {
+		return err
+	}
+	err := f()
+	_, end := c.run("COMMIT")
+	return errors.Join(err, end)
+}
+
 func (c *conn) close() error {
 	var errs []error
 	for _, s := range c.statements {
@@ -172,28 +183,4 @@ func bind(args []any) []driver.NamedValue {
 		}
 	}
 	return out
-}
-
-// nanos is t as rows keep it: Unix nanoseconds, 0 for the zero time.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-// fromNanos undoes nanos.
-func fromNanos(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
-// orNull is s, or NULL for the empty string.
-func orNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }

@@ -18,18 +18,16 @@ const maxSeq = math.MaxInt64
 // Events implements core.Store. A resource that is not there has no events. A
 // page holds at most 10,000 events.
 func (s *Store) Events(ctx context.Context, q core.EventQuery) (events []core.Event, err error) {
-	sql, args := selectEvents(q)
-	size := 0
 	err = s.read(ctx, "reading the journal of "+q.Resource, func(c *conn) error {
-		return c.query(ctx, sql, args, func(row []driver.Value) (bool, error) {
-			ev := scanEvent(q.Resource, row)
-			size += len(ev.Data) + len(ev.Raw)
-			if len(events) > 0 && q.MaxBytes > 0 && size > q.MaxBytes {
-				return false, nil
-			}
-			events = append(events, ev)
-			return true, nil
-		})
+		p := page{q: q, limit: pageRows(q.Limit)}
+		if len(q.Types) > 0 {
+			p.mask = typeMask(q.Types...)
+		}
+		if err := s.fill(ctx, c, &p); err != nil {
+			return err
+		}
+		events = p.events
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -40,78 +38,297 @@ func (s *Store) Events(ctx context.Context, q core.EventQuery) (events []core.Ev
 	return events, nil
 }
 
-// selectEvents builds the statement for a query. There are few different ones,
-// so that they stay prepared: lists go in as one JSON argument.
-func selectEvents(q core.EventQuery) (sql string, args []any) {
+// page is a page of events while it is filled, the newest first for a tail.
+type page struct {
+	q      core.EventQuery
+	limit  int
+	mask   int64 // of the wanted types; 0 for all
+	events []core.Event
+	size   int
+	full   bool
+	rows   *rowCache // of the log
+}
+
+// rowCache keeps rows of the log that one transaction reads for several
+// resources. It holds at most rowCacheBytes and one row.
+type rowCache struct {
+	rows  map[int64]logRow
+	bytes int
+}
+
+func (r *rowCache) read(ctx context.Context, c *conn, id int64, raw bool) (logRow, error) {
+	if row, ok := r.rows[id]; ok {
+		return row, nil
+	}
+	row, err := readRow(ctx, c, id, raw)
+	if err != nil {
+		return row, err
+	}
+	if r.rows == nil || r.bytes > rowCacheBytes {
+		r.rows, r.bytes = map[int64]logRow{}, 0
+	}
+	r.rows[id] = row
+	r.bytes += row.size()
+	return row, nil
+}
+
+// fill reads a page within one transaction, from the chunks and from the log.
+func (s *Store) fill(ctx context.Context, c *conn, p *page) error {
+	return s.look(ctx, c, p.q.Owner, p.q.Resource, func(r resource, list []slice) error {
+		p.q.After = max(p.q.After, uint64(max(r.trimmed, 1))-1)
+		if p.q.Tail {
+			if err := p.fromLog(ctx, c, list); err != nil || p.full {
+				return err
+			}
+			return p.fromChunks(ctx, c, r.key)
+		}
+		if err := p.fromChunks(ctx, c, r.key); err != nil || p.full {
+			return err
+		}
+		return p.fromLog(ctx, c, list)
+	})
+}
+
+// look calls f within a read transaction with a resource, if it is there, and
+// its slices of the log as the transaction sees them.
+func (s *Store) look(ctx context.Context, c *conn, owner, id string, f func(r resource, list []slice) error) error {
+	return s.lookAll(ctx, c, func(unpacked func(resource) []slice) error {
+		r, found, err := readResource(ctx, c, owner, id)
+		if err != nil || !found {
+			return err
+		}
+		return f(r, unpacked(r))
+	})
+}
+
+// lookAll calls f within a read transaction, with what gives a resource's
+// slices of the log as the transaction sees them.
+func (s *Store) lookAll(ctx context.Context, c *conn, f func(unpacked func(resource) []slice) error) error {
+	// A slice is dropped from the tail when its chunk is on disk and no look
+	// is under way: one that is not in the tail now is in this transaction's
+	// chunks.
+	s.looks.RLock()
+	defer s.looks.RUnlock()
+	newest := s.tail.last()
+	return c.snapshot(func() error {
+		fresh, err := readLog(ctx, c, newest)
+		if err != nil {
+			return err
+		}
+		if err := s.tail.add(fresh); err != nil {
+			return err
+		}
+		if n := len(fresh); n > 0 {
+			newest = fresh[n-1].id
+		}
+		return f(func(r resource) []slice {
+			// What has been added since is not in this transaction; what is in
+			// its chunks the row tells.
+			return slices.DeleteFunc(slices.Clone(s.tail.of(r.key)), func(x slice) bool { return x.row <= r.packed || x.row > newest })
+		})
+	})
+}
+
+// readLog reads the directories of the rows behind one.
+func readLog(ctx context.Context, c *conn, after int64) (rows []logRow, err error) {
+	err = c.query(ctx, "SELECT id, dir FROM log WHERE id > ? ORDER BY id", []any{after}, func(row []driver.Value) (bool, error) {
+		rows = append(rows, logRow{id: num(row[0]), dir: blob(row[1])})
+		return true, nil
+	})
+	return rows, err
+}
+
+// fromLog adds the events of slices.
+func (p *page) fromLog(ctx context.Context, c *conn, list []slice) error {
+	if p.rows == nil {
+		p.rows = &rowCache{}
+	}
+	for i := range list {
+		x := list[i]
+		if p.q.Tail {
+			x = list[len(list)-1-i]
+		}
+		if x.n == 0 || x.last <= p.q.After || p.q.Until != 0 && x.first > p.q.Until {
+			continue
+		}
+		row, err := p.rows.read(ctx, c, x.row, p.q.Raw)
+		if err != nil {
+			return err
+		}
+		events, raw, err := row.cut(x, p.q.Raw)
+		if err != nil {
+			return err
+		}
+		if err := p.add(events, raw); err != nil || p.full {
+			return err
+		}
+	}
+	return nil
+}
+
+func readRow(ctx context.Context, c *conn, id int64, raw bool) (row logRow, err error) {
+	sql := "SELECT events FROM log WHERE id = ?"
+	dest := []any{&row.events}
+	if raw {
+		sql, dest = "SELECT events, raw FROM log WHERE id = ?", append(dest, &row.raw)
+	}
+	row.id = id
+	found, err := c.one(ctx, sql, []any{id}, dest...)
+	if err == nil && !found {
+		err = errBlock
+	}
+	return row, err
+}
+
+// cut gives a slice's blocks.
+func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
+	if x.at+x.size > len(r.events) || raw && x.rawAt+x.rawLen > len(r.raw) {
+		return nil, nil, errBlock
+	}
+	events = r.events[x.at : x.at+x.size]
+	if raw {
+		frames = r.raw[x.rawAt : x.rawAt+x.rawLen]
+	}
+	return events, frames, nil
+}
+
+// fromChunks adds the events of chunks.
+func (p *page) fromChunks(ctx context.Context, c *conn, resource int64) error {
+	sql, args := selectChunks(p.q, p.mask, resource)
+	var keys []int64
+	err := c.query(ctx, sql, args, func(row []driver.Value) (bool, error) {
+		keys = append(keys, num(row[0]))
+		return len(keys) < chunksAtOnce, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		events, raw, err := readChunk(ctx, c, key, p.q.Raw)
+		if err != nil {
+			return err
+		}
+		if err := p.add(events, raw); err != nil || p.full {
+			return err
+		}
+	}
+	if len(keys) < chunksAtOnce {
+		return nil
+	}
+	return p.behind(ctx, c, resource, keys[len(keys)-1])
+}
+
+// behind goes on with the chunks behind one.
+func (p *page) behind(ctx context.Context, c *conn, resource, chunk int64) error {
+	var first, last int64
+	if _, err := c.one(ctx, "SELECT first, last FROM chunk WHERE key = ?", []any{chunk}, &first, &last); err != nil {
+		return err
+	}
+	if p.q.Tail {
+		p.q.Until = uint64(first) - 1
+		if p.q.Until == 0 {
+			return nil
+		}
+	} else {
+		p.q.After = uint64(last)
+	}
+	return p.fromChunks(ctx, c, resource)
+}
+
+// selectChunks finds the chunks that may hold events of a page, by an index
+// alone.
+func selectChunks(q core.EventQuery, mask, resource int64) (sql string, args []any) {
 	var b strings.Builder
-	b.WriteString("SELECT e.seq, e.version, e.at, e.type, e.turn, e.request, e.provider, e.id, e.data")
-	if q.Raw {
-		b.WriteString(", r.frame")
-	}
-	index := "event_by_seq"
+	after, until := min(q.After, maxSeq), min(cmp.Or(q.Until, maxSeq), maxSeq)
 	if q.TurnID != "" {
-		index = "event_by_turn"
+		b.WriteString(`SELECT c.key FROM chunk_turn t JOIN chunk c ON c.key = t.chunk
+			WHERE t.resource = ? AND t.turn = ? AND c.last > ? AND c.first <= ?`)
+		args = []any{resource, q.TurnID, after, until}
+	} else {
+		b.WriteString("SELECT c.key FROM chunk c INDEXED BY chunk_by_seq WHERE c.resource = ? AND c.last > ? AND c.first <= ?")
+		args = []any{resource, after, until}
 	}
-	b.WriteString(" FROM event e INDEXED BY " + index)
-	if q.Raw {
-		b.WriteString(" LEFT JOIN raw_frame r ON r.event = e.key")
+	if mask != 0 {
+		b.WriteString(" AND c.types & ? != 0")
+		args = append(args, mask)
 	}
-	resource, owner := resourceKey(q.Owner, q.Resource)
-	b.WriteString(" WHERE e.resource = " + resource + " AND e.seq > ? AND e.seq <= ?")
-	args = append(owner, min(q.After, maxSeq), min(cmp.Or(q.Until, maxSeq), maxSeq))
+	order := "c.last"
 	if q.TurnID != "" {
-		b.WriteString(" AND e.turn = ?")
-		args = append(args, q.TurnID)
+		order = "t.chunk" // keys rise with seq
 	}
-	if len(q.Types) > 0 {
-		b.WriteString(" AND e.type IN (SELECT value FROM json_each(?))")
-		args = append(args, jsonList(q.Types))
-	}
-	b.WriteString(" ORDER BY e.seq")
+	b.WriteString(" ORDER BY " + order)
 	if q.Tail {
 		b.WriteString(" DESC")
 	}
-	b.WriteString(" LIMIT ?")
-	return b.String(), append(args, pageRows(q.Limit))
+	return b.String(), args
 }
 
-// resourceKey is the SQL for a resource's key and the arguments it takes. With
-// AllOwners an id that several owners chose means the newest.
-func resourceKey(owner, id string) (sql string, args []any) {
-	if owner == core.AllOwners {
-		return "(SELECT max(key) FROM resource WHERE id = ?)", []any{id}
+// add takes what matches from a block, in the order of the page.
+func (p *page) add(data, raw []byte) error {
+	var frames map[uint64][]byte
+	if p.q.Raw {
+		var err error
+		if frames, err = rawFrames(raw); err != nil {
+			return err
+		}
 	}
-	return "(SELECT key FROM resource WHERE id = ? AND owner = ?)", []any{id, owner}
+	var all []core.Event // of the block, for a tail
+	err := eachEvent(data, p.q.Resource, func(ev core.Event) bool {
+		if p.q.Until != 0 && ev.Seq > p.q.Until {
+			return false
+		}
+		if !p.wants(ev) {
+			return true
+		}
+		ev.Raw = frames[ev.Seq]
+		if p.q.Tail {
+			all = append(all, ev)
+			return true
+		}
+		return p.take(ev)
+	})
+	slices.Reverse(all)
+	for _, ev := range all {
+		if !p.take(ev) {
+			break
+		}
+	}
+	return err
 }
 
-func scanEvent(resource string, row []driver.Value) core.Event {
-	ev := core.Event{
-		Resource:      resource,
-		Seq:           uint64(num(row[0])),
-		SchemaVersion: int(num(row[1])),
-		At:            fromNanos(num(row[2])),
-		Type:          core.EventType(text(row[3])),
-		TurnID:        text(row[4]),
-		RequestID:     text(row[5]),
-		Provider:      text(row[6]),
-		ID:            text(row[7]),
-		Data:          blob(row[8]),
+func (p *page) wants(ev core.Event) bool {
+	return ev.Seq > p.q.After && (p.q.TurnID == "" || ev.TurnID == p.q.TurnID) &&
+		(len(p.q.Types) == 0 || slices.Contains(p.q.Types, ev.Type))
+}
+
+// take adds an event unless the page is full.
+func (p *page) take(ev core.Event) (more bool) {
+	p.size += len(ev.Data) + len(ev.Raw)
+	if len(p.events) == p.limit || len(p.events) > 0 && p.q.MaxBytes > 0 && p.size > p.q.MaxBytes {
+		p.full = true
+		return false
 	}
-	if len(row) > 9 {
-		ev.Raw = blob(row[9])
-	}
-	return ev
+	p.events = append(p.events, ev)
+	p.full = len(p.events) == p.limit
+	return !p.full
 }
 
 // LastSeq implements core.Store. It stays when events are trimmed.
-func (s *Store) LastSeq(ctx context.Context, owner, resource string) (uint64, error) {
-	key, args := resourceKey(owner, resource)
-	var seq int64
-	err := s.read(ctx, "reading the cursor of "+resource, func(c *conn) error {
-		_, err := c.one(ctx, "SELECT last_seq FROM resource WHERE key = "+key, args, &seq)
-		return err
+func (s *Store) LastSeq(ctx context.Context, owner, id string) (last uint64, err error) {
+	err = s.read(ctx, "reading the cursor of "+id, func(c *conn) error {
+		return s.look(ctx, c, owner, id, func(r resource, list []slice) error {
+			last = lastOf(r, list)
+			return nil
+		})
 	})
-	return uint64(seq), err
+	return last, err
+}
+
+func lastOf(r resource, list []slice) uint64 {
+	if n := len(list); n > 0 {
+		return list[n-1].last
+	}
+	return uint64(r.lastSeq)
 }
 
 // pageRows is how many rows a page with this limit holds at most.
@@ -122,8 +339,8 @@ func pageRows(limit int) int {
 	return min(limit, maxRows)
 }
 
-// jsonList is a list of strings as one argument for json_each.
-func jsonList[S ~string](list []S) string {
-	b, _ := json.Marshal(list) // strings always marshal
+// jsonList is a list as one argument for json_each.
+func jsonList[T any](list []T) string {
+	b, _ := json.Marshal(list) // strings and numbers always marshal
 	return string(b)
 }

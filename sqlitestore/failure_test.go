@@ -15,7 +15,7 @@ import (
 // onWriter runs statements on the writing connection.
 func onWriter(t *testing.T, s *Store, statements ...string) {
 	t.Helper()
-	err := s.write(t.Context(), "preparing", 1, 0, func(tx *conn) error {
+	err := s.write(t.Context(), "preparing", 1, 0, func(tx *tx) error {
 		for _, sql := range statements {
 			if err := tx.script(sql); err != nil {
 				return err
@@ -56,7 +56,7 @@ func TestAFullDiskFailsTheCommitAndLeavesNoHalf(t *testing.T) {
 
 func TestABrokenConnectionIsReplaced(t *testing.T) {
 	s := openTest(t, t.TempDir()+"/harness.db")
-	err := s.write(t.Context(), "breaking", 1, 0, func(tx *conn) error { return tx.script("ROLLBACK") })
+	err := s.write(t.Context(), "breaking", 1, 0, func(tx *tx) error { return tx.script("ROLLBACK") })
 	if core.CodeOf(err) != core.CodeStoreFailed {
 		t.Errorf("got %v", err)
 	}
@@ -134,7 +134,7 @@ func openWithShortLog(t *testing.T) (s *Store, limit int64) {
 		t.Fatal(err)
 	}
 	// The limits belong to the writer: they are set on its goroutine.
-	err := s.write(t.Context(), "limiting", 1, 0, func(*conn) error {
+	err := s.write(t.Context(), "limiting", 1, 0, func(*tx) error {
 		s.walSoft, s.walHard = limit, 4*limit
 		return nil
 	})

@@ -34,8 +34,8 @@ func findKey(ctx context.Context, c *conn, k core.KeyRecord) (stored core.KeyRec
 
 // PutKey implements core.Store.
 func (s *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
-	return s.write(ctx, "keeping an idempotency key", 1, 0, func(tx *conn) error {
-		if _, used, err := findKey(noContext, tx, k); err != nil || used {
+	return s.write(ctx, "keeping an idempotency key", 1, 0, func(tx *tx) error {
+		if _, used, err := findKey(noContext, tx.conn, k); err != nil || used {
 			return failureOr(err, &core.ConflictError{Kind: "key", ID: k.Key})
 		}
 		return putKey(tx, k)
@@ -43,7 +43,7 @@ func (s *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
 }
 
 // putKey stores a key, over its claim if there is one.
-func putKey(tx *conn, k core.KeyRecord) error {
+func putKey(tx *tx, k core.KeyRecord) error {
 	k.At = k.At.Round(0).UTC()
 	body, err := json.Marshal(k)
 	if err != nil {
@@ -56,7 +56,7 @@ func putKey(tx *conn, k core.KeyRecord) error {
 
 // DeleteKey implements core.Store.
 func (s *Store) DeleteKey(ctx context.Context, owner, tool, key string) error {
-	return s.write(ctx, "freeing an idempotency key", 1, 0, func(tx *conn) error {
+	return s.write(ctx, "freeing an idempotency key", 1, 0, func(tx *tx) error {
 		_, err := tx.run("DELETE FROM idempotency_key WHERE owner = ? AND tool = ? AND key = ?", owner, tool, key)
 		return err
 	})
@@ -64,7 +64,7 @@ func (s *Store) DeleteKey(ctx context.Context, owner, tool, key string) error {
 
 // SweepKeys implements core.Store.
 func (s *Store) SweepKeys(ctx context.Context, before time.Time) error {
-	return s.write(ctx, "sweeping idempotency keys", sweepRows, 0, func(tx *conn) error {
+	return s.write(ctx, "sweeping idempotency keys", sweepRows, 0, func(tx *tx) error {
 		if _, err := tx.run("DELETE FROM answer WHERE at < ?", before); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Store) PutChild(ctx context.Context, child core.Child) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "recording a child process", 1, 0, func(tx *conn) error {
+	return s.write(ctx, "recording a child process", 1, 0, func(tx *tx) error {
 		_, err := tx.run("INSERT OR REPLACE INTO child (instance, pid, body) VALUES (?, ?, ?)", child.Instance, child.PID, body)
 		return err
 	})
@@ -88,7 +88,7 @@ func (s *Store) PutChild(ctx context.Context, child core.Child) error {
 
 // DeleteChild implements core.ChildLog.
 func (s *Store) DeleteChild(ctx context.Context, instance string, pid int) error {
-	return s.write(ctx, "forgetting a child process", 1, 0, func(tx *conn) error {
+	return s.write(ctx, "forgetting a child process", 1, 0, func(tx *tx) error {
 		_, err := tx.run("DELETE FROM child WHERE instance = ? AND pid = ?", instance, pid)
 		return err
 	})

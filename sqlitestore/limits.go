@@ -5,10 +5,45 @@ import "time"
 // Bounds of a store. Each is per open Store unless it says otherwise.
 const (
 	// queueLen is how many writes wait for the writer before callers block.
-	queueLen = 1024
+	queueLen = 4096
 	// groupEvents and groupBytes end the collecting of one transaction.
-	groupEvents = 512
-	groupBytes  = 1 << 20
+	groupEvents = 4096
+	groupBytes  = 4 << 20
+	// rowBytes is how much of the log goes into one row, but for a batch that
+	// is longer: what fits on a page of the table.
+	rowBytes = pageSize - 64
+	// rowCacheBytes is how much of the log a reading transaction keeps.
+	rowCacheBytes = 16 << 20
+	// cacheResources is how many resources' rows the writer remembers.
+	cacheResources = 8192
+
+	// A resource's slices of the log are packed when they are this many
+	// events, this many bytes, or this old.
+	packEvents = 1024
+	packBytes  = 1 << 20
+	packAfter  = 5 * time.Second
+	// packResources is how many are packed between two looks at the time.
+	packResources = 256
+	// packWrites is how many of them one transaction takes.
+	packWrites = 64
+	// chunkEvents and chunkBytes end a chunk. A last chunk of at most half of
+	// that is written again with what comes.
+	chunkEvents = 256
+	chunkBytes  = 128 << 10
+	// maxChunk is the largest block that a chunk may unpack to.
+	maxChunk = 256 << 20
+	// chunksAtOnce is how many chunks a page looks up at a time.
+	chunksAtOnce = 16
+	// deadRows is how many rows of the log one transaction deletes.
+	deadRows = 512
+	// reviewEvery is how often the tail is compared with what other servers
+	// have packed and deleted.
+	reviewEvery = 10 * time.Second
+	// vacuumPages is how many free pages one transaction gives back, and
+	// vacuumFrom how many there must be, and as what part of the file.
+	vacuumPages = 512
+	vacuumFrom  = 1024
+	vacuumPart  = 4
 
 	// readerConns is how many reads run at once; more wait their turn.
 	readerConns = 4
@@ -37,9 +72,9 @@ const (
 	walCheckpoint = 64 << 20
 	walFull       = 1 << 30
 
-	// sweepRows is how many events one transaction deletes, so that no
-	// commit waits long behind the deletion of a large journal.
-	sweepRows = 1000
+	// sweepRows is how many chunks one transaction deletes, so that no commit
+	// waits long behind the deletion of a large journal.
+	sweepRows = 64
 
 	// truncateWait is how long emptying the log waits for readers.
 	truncateWait = 100 * time.Millisecond

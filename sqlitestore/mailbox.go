@@ -15,8 +15,8 @@ func (s *Store) PutAnswer(ctx context.Context, a core.Answer) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "leaving an answer", 1, len(body), func(tx *conn) error {
-		r, found, err := findResource(tx, a.Owner, a.SessionID)
+	return s.write(ctx, "leaving an answer", 1, len(body), func(tx *tx) error {
+		r, found, err := tx.resource(a.Owner, a.SessionID)
 		if err != nil || !found || r.kind != string(core.KindSession) {
 			return failureOr(err, core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID))
 		}
@@ -71,9 +71,9 @@ func findAnswer(ctx context.Context, c *conn, id string) (a core.Answer, found b
 // SettleAnswer implements core.Mailbox.
 func (s *Store) SettleAnswer(ctx context.Context, id string, o core.AnswerOutcome) (first bool, err error) {
 	o.At = o.At.Round(0).UTC()
-	err = s.write(ctx, "settling an answer", 1, 0, func(tx *conn) error {
+	err = s.write(ctx, "settling an answer", 1, 0, func(tx *tx) error {
 		first = false
-		a, found, err := findAnswer(noContext, tx, id)
+		a, found, err := findAnswer(noContext, tx.conn, id)
 		if err != nil || !found || a.Outcome != nil {
 			return err
 		}

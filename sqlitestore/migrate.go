@@ -58,7 +58,7 @@ func migrate(ctx context.Context, c *conn, file string) error {
 			WithHint("Run the newer harness-mcp that wrote it, or name another file with --db.")
 	}
 	if version == 0 { // only an empty file takes its page size
-		if err := c.script(pragma("page_size", pageSize)); err != nil {
+		if err := c.script(pragma("page_size", pageSize) + ";" + pragma("auto_vacuum", "INCREMENTAL")); err != nil {
 			return err
 		}
 	}

@@ -28,11 +28,15 @@ func TestTheStoreDoesWhatTheOneInMemoryDoes(t *testing.T) {
 			"claim":  m.claim,
 			"keys":   m.keys,
 			"events": m.events,
+			"pack":   m.pack,
 			"lists":  m.lists,
 			"get":    m.get,
 		})
 	})
 }
+
+// pack moves what the log has into chunks, which nothing else may notice.
+func (m *model) pack(*rapid.T) { m.stores[0].(*Store).pack(m.t.Context(), true) }
 
 type model struct {
 	t      *testing.T

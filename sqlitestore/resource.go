@@ -1,28 +1,45 @@
 package sqlitestore
 
-import "context"
+import (
+	"context"
 
-// resource is a row of that table.
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// resource is a row of that table. Of the writer's own, digest and lastSeq are
+// those of the last commit, packed or not.
 type resource struct {
-	key       int64
-	kind      string
-	instance  string
-	lastSeq   int64
-	lastBatch []byte
+	key      int64
+	kind     string
+	provider string
+	instance string
+	packed   int64
+	lastSeq  int64
+	digest   []byte
+	trimmed  int64
 }
 
 // noContext is for reads within a transaction of the writer: they are point
 // look-ups, and an interrupt would break the writes of others.
 var noContext = context.Background()
 
-func findResource(tx *conn, owner, id string) (r resource, found bool, err error) {
-	found, err = tx.one(noContext, "SELECT key, kind, instance, last_seq, last_batch FROM resource WHERE id = ? AND owner = ?",
-		[]any{id, owner}, &r.key, &r.kind, &r.instance, &r.lastSeq, &r.lastBatch)
+// readResource reads a resource's row. With AllOwners an id that several owners
+// chose means the newest.
+func readResource(ctx context.Context, c *conn, owner, id string) (r resource, found bool, err error) {
+	sql, args := "SELECT key, kind, provider, instance, packed, last_seq, last_batch, trimmed FROM resource WHERE id = ? ", []any{id}
+	if owner == core.AllOwners {
+		sql += "ORDER BY key DESC LIMIT 1"
+	} else {
+		sql, args = sql+"AND owner = ?", append(args, owner)
+	}
+	found, err = c.one(ctx, sql, args, &r.key, &r.kind, &r.provider, &r.instance, &r.packed, &r.lastSeq, &r.digest, &r.trimmed)
 	return r, found, err
 }
 
 // dropResource deletes a resource and its snapshots and dooms its events.
-func dropResource(tx *conn, key int64) error {
+func dropResource(tx *tx, key int64) error {
+	tx.changed(key)
+	tx.dropped = append(tx.dropped, key)
 	for _, sql := range []string{
 		"DELETE FROM snapshot WHERE resource = ?",
 		"DELETE FROM answer WHERE resource = ?",
@@ -40,15 +57,15 @@ func dropResource(tx *conn, key int64) error {
 // its events, which nothing finds any more, are deleted portion by portion
 // before Delete returns, or later should ctx end.
 func (s *Store) Delete(ctx context.Context, owner, id string) error {
-	_, err := s.deleteIf(ctx, owner, id, func(*conn, resource) (bool, error) { return true, nil })
+	_, err := s.deleteIf(ctx, owner, id, func(*tx, resource) (bool, error) { return true, nil })
 	return err
 }
 
-func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *conn, r resource) (bool, error)) (deleted bool, err error) {
+func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *tx, r resource) (bool, error)) (deleted bool, err error) {
 	const doing = "deleting"
-	err = s.write(ctx, doing, 1, 0, func(tx *conn) error {
+	err = s.write(ctx, doing, 1, 0, func(tx *tx) error {
 		deleted = false
-		r, ok, err := findResource(tx, owner, id)
+		r, ok, err := tx.resource(owner, id)
 		if err == nil && ok {
 			ok, err = may(tx, r)
 		}
@@ -62,7 +79,7 @@ func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *con
 		return false, err
 	}
 	for more := true; err == nil && more; {
-		err = s.write(ctx, doing, sweepRows, 0, func(tx *conn) (err error) {
+		err = s.write(ctx, doing, sweepRows, 0, func(tx *tx) (err error) {
 			if more, err = tx.one(noContext, "SELECT 1 FROM doomed LIMIT 1", nil); err != nil {
 				return err
 			}
@@ -72,29 +89,35 @@ func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *con
 	return true, nil // the rest of the sweeping is the checkpointer's
 }
 
-// Trim implements core.Store. It deletes portion by portion, so that a reader
-// may meanwhile see a journal that begins earlier.
-func (s *Store) Trim(ctx context.Context, owner, resource string, before uint64) error {
-	for {
-		var n int64
-		err := s.write(ctx, "trimming "+resource, sweepRows, 0, func(tx *conn) error {
-			n = 0
-			r, found, err := findResource(tx, owner, resource)
-			if err == nil && found {
-				n, err = dropEvents(tx, r.key, min(before, maxSeq))
+// Trim implements core.Store.
+func (s *Store) Trim(ctx context.Context, owner, id string, before uint64) error {
+	for more := true; more; {
+		err := s.write(ctx, "trimming "+id, sweepRows, 0, func(tx *tx) error {
+			r, found, err := tx.resource(owner, id)
+			if more = false; err != nil || !found {
+				return err
 			}
+			tx.changed(r.key)
+			seq := min(int64(min(before, maxSeq-1)), r.lastSeq+1) // what comes later is not meant
+			if _, err := tx.run("UPDATE resource SET trimmed = max(trimmed, ?) WHERE key = ?", seq, r.key); err != nil {
+				return err
+			}
+			n, err := dropChunks(tx, r.key, seq)
+			more = n == sweepRows
 			return err
 		})
-		if err != nil || n < sweepRows {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // Claim implements core.Store.
 func (s *Store) Claim(ctx context.Context, owner, id, from, to string) (claimed bool, err error) {
 	var n int64
-	err = s.write(ctx, "claiming "+id, 1, 0, func(tx *conn) (err error) {
+	err = s.write(ctx, "claiming "+id, 1, 0, func(tx *tx) (err error) {
+		tx.forget(owner, id)
 		n, err = tx.run("UPDATE resource SET instance = ? WHERE id = ? AND owner = ? AND instance = ?", to, id, owner, from)
 		return err
 	})

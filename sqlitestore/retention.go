@@ -9,7 +9,7 @@ import (
 
 // DeleteEnded implements core.Store.
 func (s *Store) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
-	return s.deleteIf(ctx, owner, id, func(tx *conn, r resource) (bool, error) {
+	return s.deleteIf(ctx, owner, id, func(tx *tx, r resource) (bool, error) {
 		if r.instance != instance || r.lastSeq != int64(last) {
 			return false, nil
 		}
@@ -22,15 +22,17 @@ func (s *Store) DeleteEnded(ctx context.Context, owner, id, instance string, las
 // Ended implements core.Store.
 func (s *Store) Ended(ctx context.Context, limit int) (ended []core.EndedResource, err error) {
 	err = s.read(ctx, "listing what has ended", func(c *conn) error {
-		return c.query(ctx, `SELECT r.owner, r.id, r.kind, r.instance, r.last_seq, s.ended
-			FROM snapshot s INDEXED BY snapshot_ended JOIN resource r ON r.key = s.resource
-			WHERE s.live = 0 AND s.kind IN ('session', 'process') ORDER BY s.ended, s.id, s.owner LIMIT ?`, []any{pageRows(limit)},
-			func(row []driver.Value) (bool, error) {
-				e := core.EndedResource{Owner: text(row[0]), ID: text(row[1]), Kind: core.ResourceKind(text(row[2])), Instance: text(row[3]),
-					LastSeq: uint64(num(row[4])), At: fromNanos(num(row[5]))}
-				ended = append(ended, e)
-				return true, nil
-			})
+		return s.lookAll(ctx, c, func(unpacked func(resource) []slice) error {
+			return c.query(ctx, `SELECT r.owner, r.id, r.kind, r.instance, s.ended, r.key, r.packed, r.last_seq
+				FROM snapshot s INDEXED BY snapshot_ended JOIN resource r ON r.key = s.resource
+				WHERE s.live = 0 AND s.kind IN ('session', 'process') ORDER BY s.ended, s.id, s.owner LIMIT ?`, []any{pageRows(limit)},
+				func(row []driver.Value) (bool, error) {
+					r := resource{key: num(row[5]), packed: num(row[6]), lastSeq: num(row[7])}
+					ended = append(ended, core.EndedResource{Owner: text(row[0]), ID: text(row[1]), Kind: core.ResourceKind(text(row[2])),
+						Instance: text(row[3]), At: fromNanos(num(row[4])), LastSeq: lastOf(r, unpacked(r))})
+					return true, nil
+				})
+		})
 	})
 	return ended, err
 }

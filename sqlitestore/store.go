@@ -10,12 +10,18 @@
 // group each write stands alone: what it clashes with is looked up before it
 // writes anything, so a conflict fails one caller and nobody else.
 //
+// A commit appends to the log: rows in the order of writing, shared by all that
+// the transaction brings, without an index. A batch without a snapshot writes
+// nothing else. In the background slices of the log are packed into chunks of
+// some hundred events of one resource, compressed and indexed.
+//
 // # Reading
 //
 // Reads run beside the writer, on connections of their own, and see the last
-// committed state. Journals are one table in the order of writing, with an
-// index by resource and seq and one by turn, so that a page costs what it
-// returns however long the journal is. Raw frames are in a table apart.
+// committed state. A page of a journal comes from the chunks that may hold
+// some of it, found by seq, turn and type in an index, and behind them from the
+// log, so it costs what it returns however long the journal is. Raw frames lie
+// apart and are read only when they are asked for.
 //
 // # Files
 //
@@ -36,6 +42,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"modernc.org/sqlite"
 
@@ -70,6 +77,11 @@ type Store struct {
 	setup   []string // of the writing connection
 	secret  []byte
 
+	tail      *tail
+	looks     sync.RWMutex // held by reads that use the tail; see look
+	foreignMu sync.Mutex
+	foreign   map[int64]bool // resources in the log that another server packs
+
 	mu     sync.RWMutex // guards closed, and queue against sending after close
 	closed bool
 	queue  chan *write
@@ -77,7 +89,9 @@ type Store struct {
 	readers chan *conn // free reading connections; nil ones are not open yet
 	work    chan struct{}
 	stop    chan struct{} // closed to end the checkpointer
-	ended   sync.WaitGroup
+
+	reviewed time.Time // by the checkpointer: when the tail was compared with the disk
+	ended    sync.WaitGroup
 }
 
 // Open opens the database at path, makes it if it is not there, brings it to
@@ -119,6 +133,8 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 			pragma("cache_size", -writerCache)},
 		queue:   make(chan *write, queueLen),
 		readers: make(chan *conn, readerConns),
+		tail:    newTail(),
+		foreign: map[int64]bool{},
 		work:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 	}
@@ -135,6 +151,13 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 		return nil, err
 	}
 	if s.secret, err = secret(ctx, c); err != nil {
+		return nil, err
+	}
+	rows, err := readLog(ctx, c, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.tail.add(rows); err != nil {
 		return nil, err
 	}
 	for _, sql := range s.setup {

@@ -1,6 +1,9 @@
 package sqlitestore
 
-import "context"
+import (
+	"context"
+	"database/sql/driver"
+)
 
 // sweepDoomed deletes a portion of the events of deleted resources and says
 // whether there was any. Failures are met again at the next tick.
@@ -18,25 +21,53 @@ func (s *Store) sweepDoomed() (found bool) {
 }
 
 // sweepStep deletes one portion of one deleted resource's events.
-func sweepStep(tx *conn) error {
+func sweepStep(tx *tx) error {
 	var resource int64
-	found, err := tx.one(context.Background(), "SELECT resource FROM doomed LIMIT 1", nil, &resource)
+	found, err := tx.one(noContext, "SELECT resource FROM doomed LIMIT 1", nil, &resource)
 	if err != nil || !found {
 		return err
 	}
-	n, err := dropEvents(tx, resource, maxSeq)
+	n, err := dropChunks(tx, resource, maxSeq)
 	if err == nil && n < sweepRows {
 		_, err = tx.run("DELETE FROM doomed WHERE resource = ?", resource)
 	}
 	return err
 }
 
-// dropEvents deletes at most sweepRows events of a resource before seq, oldest
-// first, and says how many.
-func dropEvents(tx *conn, resource int64, before uint64) (int64, error) {
-	const oldest = "(SELECT key FROM event INDEXED BY event_by_seq WHERE resource = ? AND seq < ? ORDER BY seq LIMIT ?)"
-	if _, err := tx.run("DELETE FROM raw_frame WHERE event IN "+oldest, resource, before, sweepRows); err != nil {
-		return 0, err
+// dropChunks deletes at most sweepRows chunks of a resource that end before
+// seq, oldest first, and says how many.
+func dropChunks(tx *tx, resource, seq int64) (n int, err error) {
+	var keys []int64
+	err = tx.query(noContext, "SELECT key FROM chunk INDEXED BY chunk_by_seq WHERE resource = ? AND last < ? ORDER BY last LIMIT ?",
+		[]any{resource, seq, sweepRows}, func(row []driver.Value) (bool, error) {
+			keys = append(keys, num(row[0]))
+			return true, nil
+		})
+	for _, key := range keys {
+		if err == nil {
+			err = dropChunk(tx, resource, key)
+		}
 	}
-	return tx.run("DELETE FROM event WHERE key IN "+oldest, resource, before, sweepRows)
+	return len(keys), err
+}
+
+func dropChunk(tx *tx, resource, key int64) error {
+	var data []byte
+	if _, err := tx.one(noContext, "SELECT data FROM chunk WHERE key = ?", []any{key}, &data); err != nil {
+		return err
+	}
+	turns, err := turnsOf(data)
+	if err != nil {
+		return err
+	}
+	for _, turn := range turns {
+		if _, err := tx.run("DELETE FROM chunk_turn WHERE resource = ? AND turn = ? AND chunk = ?", resource, turn, key); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.run("DELETE FROM chunk_raw WHERE chunk = ?", key); err != nil {
+		return err
+	}
+	_, err = tx.run("DELETE FROM chunk WHERE key = ?", key)
+	return err
 }

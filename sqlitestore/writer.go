@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -16,13 +17,13 @@ type write struct {
 	// apply makes the changes within a transaction. It looks for conflicts
 	// before it changes anything, so an answer that is a refusal needs no
 	// rollback. It may run again if the group it was in failed.
-	apply func(tx *conn) error
+	apply func(tx *tx) error
 	done  chan error // takes one answer
 }
 
 // write queues a change and waits until it is on disk. When ctx ends first it
 // returns, though the change may still be made.
-func (s *Store) write(ctx context.Context, doing string, events, bytes int, apply func(tx *conn) error) error {
+func (s *Store) write(ctx context.Context, doing string, events, bytes int, apply func(tx *tx) error) error {
 	w := &write{ctx: ctx, events: events, bytes: bytes, apply: apply, done: make(chan error, 1)}
 	if err := s.enqueue(w); err != nil {
 		return translate(doing, err)
@@ -59,12 +60,26 @@ type writer struct {
 	store    *Store
 	conn     *conn     // nil after a failure that left it in doubt
 	nextTrim time.Time // when the log may be emptied again
+	last     int       // how many writes the last group had
+
+	version int64                    // of the data that cache tells of; 0 for none
+	cache   map[resourceID]*resource // resources as the last commit left them
+	byKey   map[int64]resourceID
 }
 
 // run writes group after group until the queue is closed and empty.
 func (w *writer) run() {
 	for first := range w.store.queue {
-		w.commit(w.gather(first))
+		group := w.gather([]*write{first})
+		// Callers of the last group are about to come again: let them run, as
+		// often as it brings more of them.
+		for n := 0; n < len(group) && len(group) < w.last; {
+			n = len(group)
+			runtime.Gosched()
+			group = w.gather(group)
+		}
+		w.last = len(group)
+		w.commit(group)
 		w.store.wake()
 	}
 	if w.conn != nil {
@@ -74,10 +89,13 @@ func (w *writer) run() {
 	}
 }
 
-// gather takes what is queued behind first, up to the bounds of a group.
-func (w *writer) gather(first *write) []*write {
-	group := []*write{first}
-	events, bytes := first.events, first.bytes
+// gather takes what is queued into a group, up to its bounds.
+func (w *writer) gather(group []*write) []*write {
+	events, bytes := 0, 0
+	for _, one := range group {
+		events += one.events
+		bytes += one.bytes
+	}
 	for events < groupEvents && bytes < groupBytes && len(group) < groupEvents {
 		select {
 		case next, ok := <-w.store.queue:
@@ -122,24 +140,33 @@ func (w *writer) attempt(group []*write) (answers []error, err error) {
 	if _, err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
 		return nil, err
 	}
+	t := &tx{conn: w.conn, w: w}
+	if err := t.begin(); err != nil {
+		return nil, w.rollback(err)
+	}
 	answers = make([]error, len(group))
 	for i, one := range group {
 		if answers[i] = one.ctx.Err(); answers[i] != nil {
 			continue // its caller has left
 		}
-		if answers[i] = one.apply(w.conn); answers[i] != nil && !refusal(answers[i]) {
+		if answers[i] = one.apply(t); answers[i] != nil && !refusal(answers[i]) {
 			return nil, w.rollback(answers[i])
 		}
+	}
+	if err := t.flush(); err != nil {
+		return nil, w.rollback(err)
 	}
 	if _, err := w.conn.run("COMMIT"); err != nil {
 		return nil, w.rollback(err)
 	}
+	t.committed()
 	return answers, nil
 }
 
 // rollback undoes a failed transaction. SQLite has undone it already after
 // some errors; a connection that stays in doubt is closed, which undoes it too.
 func (w *writer) rollback(cause error) error {
+	w.version = 0
 	if _, err := w.conn.run("ROLLBACK"); err != nil {
 		_ = w.conn.close()
 		w.conn = nil
@@ -154,7 +181,7 @@ func (w *writer) ready() error {
 		if err != nil {
 			return err
 		}
-		w.conn = c
+		w.conn, w.version = c, 0
 	}
 	size, now := w.store.walSize(), time.Now()
 	if size < w.store.walSoft || size < w.store.walHard && now.Before(w.nextTrim) {
