@@ -1,6 +1,8 @@
 package core
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -123,6 +125,30 @@ func TestARequestThatNobodyAnswersIsDeniedInTheWayItOffers(t *testing.T) {
 		r.fire(TimerID{Kind: TimerRequest, ID: "req_1"})
 		r.want(c.want)
 	}
+}
+
+func TestAnAnswerThatMissesItsSchemaLeavesTheRequestPending(t *testing.T) {
+	r := newRig(t).running()
+	r.s.Base.CheckSchema = func(schema, doc json.RawMessage) error {
+		if string(schema) == `"none"` || doc != nil && string(doc) != `{"ok":1}` {
+			return errors.New("ok is missing")
+		}
+		return nil
+	}
+	form := RequestSpec{Kind: KindMCPElicitation, Actions: []Action{ActionAnswer, ActionDeny}, Schema: json.RawMessage(`{}`)}
+	r.ask("trn_1", "ask_1", form, "req_1")
+	answer := func(id, content string) Token {
+		tok := r.tok()
+		r.in(inRespond{Token: tok, RequestID: id, Response: Response{Action: ActionAnswer, Content: json.RawMessage(content)}, By: ByCaller})
+		return tok
+	}
+	r.code(answer("req_1", `{"no":1}`), CodeInvalidArgument)
+	answer("req_1", `{"ok":1}`)
+	r.want("send Respond(answer); arm command")
+	form.Schema = json.RawMessage(`"none"`)
+	r.ask("trn_1", "ask_2", form, "req_2")
+	answer("req_2", `{"no":1}`)
+	r.want("send Respond(answer); arm command")
 }
 
 func TestAnInterruptThatHasToWaitStillWithdrawsTheRequests(t *testing.T) {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"slices"
 )
 
@@ -74,6 +75,9 @@ func (m *machine) respond(in inRespond) {
 		return
 	}
 	resp, err := CheckResponse(q.Rec.RequestSpec, in.Response)
+	if err == nil {
+		err = m.fits(q.Rec.Schema, resp.Content)
+	}
 	if err != nil {
 		m.refuse(in.Token, err.WithDetail("request_id", in.RequestID))
 		return
@@ -83,6 +87,20 @@ func (m *machine) respond(in inRespond) {
 	m.do(doPutRequest{Request: q.snapshot()})
 	m.do(doSend{Op: Respond{ID: q.Claim.Op, Ref: q.Rec.Ref, Response: resp}})
 	m.arm(TimerID{Kind: TimerCommand, Op: q.Claim.Op}, m.timeouts().ProviderCommand)
+}
+
+// fits checks the content of an answer against the schema of its request. A
+// schema that is none refuses nothing: nobody could answer.
+func (m *machine) fits(schema, content json.RawMessage) *Error {
+	check := m.s.Base.CheckSchema
+	if check == nil || len(schema) == 0 || len(content) == 0 || check(schema, nil) != nil {
+		return nil
+	}
+	if why := check(schema, content); why != nil {
+		return Errorf(CodeInvalidArgument, "content does not fit the request's schema: %w", why).
+			WithHint("Change it, or use action deny.")
+	}
+	return nil
 }
 
 func notPending(id string, st RequestStatus) *Error {
