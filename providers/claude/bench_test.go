@@ -56,11 +56,16 @@ func realCLI(t *testing.T, name, tool string) string {
 	return ""
 }
 
-// onBoth runs a test on the newest and on the oldest CLI.
+// onBoth runs a test on the newest and on the oldest CLI, beside others.
 func onBoth(t *testing.T, test func(*testing.T, *bench)) {
 	t.Helper()
-	t.Run("newest", func(t *testing.T) { test(t, newBench(t)) })
-	t.Run("oldest", func(t *testing.T) { test(t, oldBench(t)) })
+	t.Parallel()
+	for name, bench := range map[string]func(*testing.T) *bench{"newest": newBench, "oldest": oldBench} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, bench(t))
+		})
+	}
 }
 
 // bench is a real CLI on a loopback model, with directories of its own.
