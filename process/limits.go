@@ -21,7 +21,7 @@ const (
 	GuardKillWait = 2 * time.Second
 	// GuardWriteWait bounds one write to a guard.
 	GuardWriteWait = time.Second
-	// RowWait bounds the deletion of a child's row.
+	// RowWait bounds the deletion of a row.
 	RowWait = 2 * time.Second
 	// DrainWait is how long, after the tree was killed, a reader may wait for
 	// more output while someone outside the tree still holds the pipe.
@@ -90,7 +90,7 @@ const (
 
 	// stopMost bounds the wait for a stop: the whole ladder, with time for the
 	// store.
-	stopMost = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 2*RowWait + 20*time.Second
+	stopMost = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 4*RowWait + 20*time.Second
 	// ShutdownWait is how long processes may take to end politely at the end of
 	// the server.
 	ShutdownWait = 2 * time.Second

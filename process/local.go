@@ -55,6 +55,10 @@ type Local struct {
 
 	mu   sync.Mutex
 	live map[*child]struct{}
+
+	rootMu sync.Mutex // held while the instance's own row is written
+	roots  int        // children that have, or are to have, a row
+	rooted bool       // the instance's own row is there
 }
 
 var _ Runner = (*Local)(nil)
@@ -107,8 +111,10 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Child, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.announce(ctx)
 	c, err := l.launch(ctx, run)
 	if err != nil {
+		l.retire()
 		return nil, err
 	}
 	if err := l.record(ctx, c); err != nil {
@@ -190,6 +196,46 @@ func (l *Local) launch(ctx context.Context, run *launch) (*child, error) {
 	return c, nil
 }
 
+// announce writes a row without pid before the first child is executed. It says
+// that this instance may have children: if server and guard are killed between
+// the execution of a child and its own row, the reaper knows by it whose
+// markers to look for. The row goes with the last child.
+func (l *Local) announce(ctx context.Context) {
+	if l.opt.Log == nil {
+		return
+	}
+	l.rootMu.Lock()
+	defer l.rootMu.Unlock()
+	l.roots++
+	if l.rooted {
+		return
+	}
+	err := l.opt.Log.PutChild(ctx, core.Child{Instance: l.opt.Instance, BootID: bootID(), At: time.Now().UTC()})
+	if err != nil {
+		l.log.Warn("the instance has no row of its own, so a later boot may not look for its children", "error", err)
+	}
+	l.rooted = err == nil
+}
+
+// retire takes back what announce did.
+func (l *Local) retire() {
+	if l.opt.Log == nil {
+		return
+	}
+	l.rootMu.Lock()
+	defer l.rootMu.Unlock()
+	if l.roots--; l.roots > 0 || !l.rooted {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), RowWait)
+	defer cancel()
+	if err := l.opt.Log.DeleteChild(ctx, l.opt.Instance, 0); err != nil {
+		l.log.Warn("the row of an instance without children stays until the next boot", "error", err)
+		return
+	}
+	l.rooted = false
+}
+
 // record writes the child's row. Only the end of ctx fails the start.
 func (l *Local) record(ctx context.Context, c *child) error {
 	if l.opt.Log == nil {
@@ -228,6 +274,7 @@ func (l *Local) erase(c *child) {
 		l.log.Warn("the row of a reaped child stays until the next boot",
 			"pid", c.pid, "resource", c.own.resource, "error", err)
 	}
+	l.retire()
 }
 
 // adopt and forget keep the set of children whose tree may be alive.

@@ -94,6 +94,16 @@ func searchIn(dead []string, alive []string, rows []core.Child) *search {
 	return s
 }
 
+func TestChildrenWithoutARowAreFoundByTheirInstances(t *testing.T) {
+	// As when server and guard are killed between the start and the row.
+	dead := core.NewID("ins_")
+	pid := orphan(t, segment{dead, "prc_1"}.String())
+	got := reapElsewhere(t, []core.Child{{Instance: dead, BootID: bootID()}})
+	if len(got.Report.Ended) != 1 || got.Report.Ended[0].PID != pid || got.Report.Rows != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestInnermostKnownInstanceDecidesWhoseAProcessIs(t *testing.T) {
 	s := searchIn([]string{"dead"}, []string{"live"}, nil)
 	tests := map[string]bool{
