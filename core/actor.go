@@ -204,7 +204,7 @@ func (a *actor) next() (batch []Input, ok bool) {
 		case c := <-a.calls:
 			batch = append(batch, a.accept(c))
 		case m := <-a.box:
-			batch = append(batch, a.receive(m))
+			batch = append(a.callsBefore(batch), a.receive(m))
 		case <-alarm:
 		case <-a.host.quit:
 			return nil, false
@@ -220,7 +220,7 @@ func (a *actor) next() (batch []Input, ok bool) {
 		}
 		select {
 		case m := <-a.box:
-			batch = append(batch, a.receive(m))
+			batch = append(a.callsBefore(batch), a.receive(m))
 			bytes += inputBytes(m.in)
 			continue
 		default:
@@ -228,6 +228,20 @@ func (a *actor) next() (batch []Input, ok bool) {
 		break
 	}
 	return batch, true
+}
+
+// callsBefore takes the commands that lie there before a report that has been
+// taken. A kill lies there before it ends the conversation from outside: the
+// end must not be met first and be taken for a loss.
+func (a *actor) callsBefore(batch []Input) []Input {
+	for {
+		select {
+		case c := <-a.calls:
+			batch = append(batch, a.accept(c))
+		default:
+			return batch
+		}
+	}
 }
 
 func (a *actor) accept(c call) Input {
