@@ -8,6 +8,7 @@
 //	say TEXT               a message
 //	think TEXT             visible reasoning
 //	stream N               a message of N deltas, "1 2 3 ... N "
+//	fill BYTES             a message of that length, in numbered lines
 //	slow MS                from here on, MS milliseconds before every delta
 //	run COMMAND            runs a shell command
 //	escalate COMMAND       runs it outside the sandbox, which asks a person

@@ -109,6 +109,8 @@ func pieces(d directive, c conversation) []string {
 			list[i] = strconv.Itoa(i+1) + " "
 		}
 		return list
+	case "fill":
+		return fill(d.number(maxFill))
 	case "remember":
 		earlier, _ := json.Marshal(c.prompts[:max(0, len(c.prompts)-1)])
 		return split("I remember: " + string(earlier))
@@ -117,6 +119,23 @@ func pieces(d directive, c conversation) []string {
 		return split("outputs: " + string(outputs))
 	}
 	return split(d.arg)
+}
+
+// fill gives numbered lines of 64 bytes, a thousand in a delta; the last line
+// ends where n ends.
+func fill(n int) []string {
+	const line, together = 64, 1000
+	var list []string
+	var b strings.Builder
+	for i := 1; n > 0; i++ {
+		text := fmt.Sprintf("%0*d\n", line-1, i)
+		b.WriteString(text[:min(n, line)])
+		if n -= line; n <= 0 || i%together == 0 {
+			list = append(list, b.String())
+			b.Reset()
+		}
+	}
+	return list
 }
 
 // split cuts a text into three deltas or fewer, on character borders.

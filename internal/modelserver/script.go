@@ -18,7 +18,7 @@ type directive struct {
 // nothing without an argument.
 var takesArg = map[string]bool{
 	"say": true, "think": true, "stream": true, "slow": true, "run": true, "escalate": true,
-	"patch": false, "ask": true, "call": true, "calls": true, "remember": false, "outputs": false,
+	"patch": false, "ask": true, "fill": true, "call": true, "calls": true, "remember": false, "outputs": false,
 	"fail": true, "cut": false, "silent": false,
 }
 

@@ -21,6 +21,7 @@ const (
 	maxRecordSize = 64 << 20         // bytes of bodies kept
 	maxDirectives = 1000             // of one script
 	maxDeltas     = 100_000          // of one stream directive
+	maxFill       = 16 << 20         // bytes of one fill directive
 	maxPause      = 10 * time.Minute // of one slow directive
 	maxOnce       = 1024             // prompts remembered for once
 	headerTimeout = 10 * time.Second // until the headers of a request are in

@@ -104,6 +104,18 @@ func TestDeltasJoinToTheMessage(t *testing.T) {
 	}
 }
 
+func TestFillIsAsLongAsItSays(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 65, 64_000, 200_001} {
+		whole := strings.Join(fill(n), "")
+		if len(whole) != n {
+			t.Errorf("fill %d is %d bytes long", n, len(whole))
+		}
+	}
+	if got := fill(65 * 1000); len(got) != 2 || !strings.HasSuffix(got[1][:64], "1001\n") {
+		t.Errorf("%d deltas", len(got))
+	}
+}
+
 func TestScriptGoesOnAfterEachToolResult(t *testing.T) {
 	s := start(t)
 	prompt := user("think about it\nsay first\nrun ls -l\nescalate make\npatch a.txt one line\nask Which?|A|B\ncall other {\"n\":1}\nsay last")
