@@ -4,6 +4,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/acp"
 	"github.com/harness-mcp/harness-mcp/providers/claude"
 	"github.com/harness-mcp/harness-mcp/providers/codex"
+	"github.com/harness-mcp/harness-mcp/providers/pi"
 )
 
 // Loopback points a provider's CLI at a model server on this machine, so that
@@ -20,6 +21,7 @@ type Loopback struct {
 var Loopbacks = withACP(map[string]Loopback{
 	"claude": {Env: claude.Loopback, Approval: func(command string) string { return "escalate " + command }},
 	"codex":  {Env: codex.Loopback, Approval: func(command string) string { return "escalate " + command }},
+	"pi":     {Env: pi.Loopback, Approval: pi.Call},
 })
 
 // withACP adds the known ACP agents.

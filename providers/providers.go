@@ -15,6 +15,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude"
 	"github.com/harness-mcp/harness-mcp/providers/codex"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
+	"github.com/harness-mcp/harness-mcp/providers/pi"
 )
 
 // Options are what providers need from the house.
@@ -68,5 +69,6 @@ func own(o Options) []core.Provider {
 		claude.New(claude.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),
 		codex.New(codex.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),
 		demo.New(demo.Options{}),
+		pi.New(pi.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),
 	}
 }

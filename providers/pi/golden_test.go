@@ -149,10 +149,18 @@ func (r *replayer) client(raw json.RawMessage) {
 	if ids := r.sent[s.Type]; len(ids) > 0 {
 		r.ids[s.ID], r.sent[s.Type] = ids[0], ids[1:]
 	}
-	// A queue that the recorded client did not clear is answered here.
-	if ids := r.sent[wire.ClearQueue]; s.Type == wire.Abort && len(ids) > 0 {
-		r.sent[wire.ClearQueue] = nil
-		r.pi(json.RawMessage(`{"id":"` + ids[0] + `","type":"response","command":"clear_queue","success":true,"data":{"steering":[],"followUp":[]}}`))
+}
+
+// unrecorded answers, once their turn is over, the commands that the recorded
+// client did not give.
+func (r *replayer) unrecorded() {
+	for _, c := range []string{wire.ClearQueue, wire.Abort, wire.GetState} {
+		for len(r.sent[c]) > 0 && r.running() == "" {
+			id := r.sent[c][0]
+			r.sent[c] = r.sent[c][1:]
+			r.tr.read([]byte(`{"id":"` + id + `","type":"response","command":"` + c + `","success":true,"data":{}}`))
+			r.drain()
+		}
 	}
 }
 
@@ -221,6 +229,7 @@ func TestRecordedConversationsTranslate(t *testing.T) {
 				} else {
 					r.pi(line.Msg)
 				}
+				r.unrecorded()
 			}
 			r.tr.lost()
 			r.drain()
