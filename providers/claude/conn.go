@@ -2,12 +2,10 @@ package claude
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -219,60 +217,6 @@ func exitText(e process.Exit) string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// refusals are what the CLI says on stderr about why it does not start. Only
-// these are repeated to callers: other text may quote the environment.
-var refusals = []string{
-	"already in use", "root/sudo privileges", "No conversation found", "requires --verbose", "unknown option", "Invalid MCP configuration",
-	"andbox", "Invalid model", "argument missing", "Invalid session ID", "It must be one of", "Allowed choices are",
-}
-
-// lastWords gives the line of stderr that says why the CLI ended.
-func (c *conn) lastWords() string {
-	for l := range strings.Lines(c.stderr.String()) {
-		for _, r := range refusals {
-			if strings.Contains(l, r) {
-				return ": " + strings.TrimSpace(l)
-			}
-		}
-	}
-	return ""
-}
-
-// tail keeps the end of what was written.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) add(p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, p...)
-	if over := len(t.data) - maxStderr; over > 0 {
-		t.data = append([]byte(nil), t.data[over:]...)
-	}
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.data)
-}
-
-// readStderr keeps the end of stderr for the log.
-func (c *conn) readStderr() {
-	defer c.readers.Done()
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := c.child.Stderr().Read(buf)
-		c.stderr.add(buf[:n])
-		if err != nil {
-			c.log.Debug("claude ended", "stderr", c.stderr.String())
-			return
-		}
-	}
-}
-
 // Close ends the CLI and everything it started.
 func (c *conn) Close(ctx context.Context) error {
 	c.closeOnce.Do(func() {
@@ -325,75 +269,4 @@ func (c *conn) farewell() bool {
 	}
 	return c.out.add(wire.OutRequest{Type: wire.ControlRequest, RequestID: "end",
 		Request: wire.EndRequest{Subtype: wire.EndSession, Reason: "closed"}}, nil) == nil
-}
-
-// exchange is a call of the opening: the reader answers it in its place among
-// the lines.
-type exchange struct{ done chan exchanged }
-
-type exchanged struct {
-	body json.RawMessage
-	err  *core.Error
-}
-
-// answer is called once, with room in the channel.
-func (e *exchange) answer(body json.RawMessage, err *core.Error) { e.done <- exchanged{body, err} }
-
-// open shakes hands.
-func (c *conn) open(ctx context.Context, l launch, cfg core.SessionConfig) error {
-	e := &exchange{done: make(chan exchanged, 1)}
-	c.mu.Lock()
-	c.t.call(l.init, e)
-	err := c.apply()
-	c.mu.Unlock()
-	if err != nil {
-		return core.Errorf(core.CodeStartFailed, "claude does not take messages: %w", err)
-	}
-	select {
-	case r := <-e.done:
-		if r.err != nil {
-			return core.Errorf(core.CodeStartFailed, "claude did not open: %s", r.err.Message)
-		}
-		return c.opened(r.body, l, cfg)
-	case <-c.queue.lost:
-		return c.failedToOpen(c.queue.reason())
-	case <-ctx.Done():
-		return core.Errorf(core.CodeStartFailed, "claude did not open: %w", ctx.Err())
-	}
-}
-
-// failedToOpen says why the CLI ended before it could take a turn.
-func (c *conn) failedToOpen(err error) error {
-	said := c.stderr.String()
-	var coded *core.Error
-	switch {
-	case strings.Contains(said, "root/sudo privileges"):
-		return rootError()
-	case errors.As(err, &coded) && coded.Code == core.CodeStartFailed:
-		return coded
-	}
-	e := core.Errorf(core.CodeStartFailed, "claude did not open: %w", err)
-	if strings.Contains(said, "andbox") {
-		return e.WithHint(sandboxHint)
-	}
-	return e
-}
-
-func (c *conn) opened(body json.RawMessage, l launch, cfg core.SessionConfig) error {
-	var r wire.Initialized
-	if err := json.Unmarshal(body, &r); err != nil {
-		return core.Errorf(core.CodeStartFailed, "claude did not open: its response to initialize cannot be read")
-	}
-	if l.opts.Auth == authSubscription {
-		if err := checkAccount(r); err != nil {
-			return err
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t.session, c.t.model = l.session, cfg.Model
-	c.t.literal = takesComposed(r.Version)
-	c.ready.ProviderSessionID, c.ready.Model, c.ready.ReasoningEffort = l.session, cfg.Model, cfg.ReasoningEffort
-	c.ready.Version, c.ready.PID = r.Version, c.child.PID()
-	return nil
 }

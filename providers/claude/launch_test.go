@@ -259,3 +259,25 @@ func TestEvidenceOfASignIn(t *testing.T) {
 		t.Errorf("without a home: %s", word)
 	}
 }
+
+func TestQuestionThatNobodyAnsweredLetsTheTurnGoOn(t *testing.T) {
+	for reason, stops := range map[string]bool{string(core.ReasonNoAnswer): false, "": true, "enough": true} {
+		f := newFuzzer(t)
+		f.op(0)
+		for _, l := range []string{seedStarted, seedInit, seedForm} {
+			f.tr.read([]byte(l))
+			f.drain()
+		}
+		if err := f.tr.respond(core.Respond{ID: 9, Ref: "r3", Response: core.Response{Action: core.ActionCancel, Reason: reason}}); err != nil {
+			t.Fatal(err)
+		}
+		out := f.tr.take()
+		raw, err := encoded(out.lines[0].value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(raw), `"interrupt":true`); got != stops || f.tr.running.stopping != stops {
+			t.Errorf("cancelled with %q: %s", reason, raw)
+		}
+	}
+}

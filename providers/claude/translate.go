@@ -38,7 +38,6 @@ type translator struct {
 type settings struct {
 	schema json.RawMessage
 	effort string
-	plan   bool // the session began in plan mode
 
 	// newID makes an id for a message. exists says whether an @mention names
 	// a file.

@@ -22,7 +22,6 @@ type item struct {
 
 	tool   string // its name
 	status core.ToolStatus
-	why    string
 }
 
 // items are the open items of a turn, oldest first.

@@ -152,7 +152,7 @@ func (t *translator) response(raw []byte) {
 		t.recalled(tag.turn, m.Response.Response, err, raw)
 	case configureTag:
 		if err == nil && tag.model != "" {
-			t.call(wire.ModelRequest{Subtype: wire.SetModel, Model: tag.model}, modelTag{tag.op, tag.model})
+			t.call(wire.ModelRequest{Subtype: wire.SetModel, Model: tag.model}, modelTag(tag))
 			return
 		}
 		t.opDone(tag.op, "", err, raw)
