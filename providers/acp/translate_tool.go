@@ -191,6 +191,7 @@ func (t *translator) beginTool(u *turn, x *tool, raw json.RawMessage) bool {
 		return false
 	}
 	x.started = true
+	x.shown = contentText(x.content) // a description; output comes behind it
 	u.mistake = nil
 	t.endSpeech(u, false)
 	t.content(toolStarted(x), raw)
