@@ -281,6 +281,9 @@ type Limits struct {
 	StopOnStoreFailure bool
 	// Retention is how long ended resources are kept.
 	Retention time.Duration
+	// RetentionBytes is how much all data may take before the resources that
+	// ended first are deleted sooner; 0 is no limit. Live ones are never.
+	RetentionBytes int64
 	// StoreTimeout bounds one commit.
 	StoreTimeout time.Duration
 	// AnswerByUser is the operator's floor: only a person answers requests.

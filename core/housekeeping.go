@@ -133,25 +133,6 @@ func openTurns() []string {
 	return []string{string(TurnIsQueued), string(TurnIsStarting), string(TurnIsRunning), string(TurnIsAwaitingInput), string(TurnIsCancelling)}
 }
 
-// sweep drops idempotency keys and ended resources that are kept too long.
-func (h *Harness) sweep() {
-	ctx, cancel := context.WithTimeout(h.ctx, sweepEvery)
-	defer cancel()
-	if err := h.store.SweepKeys(ctx, time.Now().Add(-keyLife)); err != nil {
-		h.log.Warn("sweeping idempotency keys", "err", err)
-	}
-	before := time.Now().Add(-h.limits.Retention)
-	for what, prune := range map[string]func(context.Context, string, time.Time, bool) ([]string, error){
-		"sessions": h.prune, "processes": h.pruneProcesses,
-	} {
-		if ids, err := prune(ctx, AllOwners, before, false); err != nil {
-			h.log.Warn("sweeping what has ended", "kind", what, "err", err)
-		} else if len(ids) > 0 {
-			h.log.Info("swept what has ended", "kind", what, "count", len(ids))
-		}
-	}
-}
-
 // Prune deletes ended resources and their journals for good: one by id, or all
 // of the owner's that ended longer ago.
 //
@@ -186,8 +167,13 @@ func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string
 		return nil, Errorf(CodeResourceActive, "session %s is %s", r.ID, st).WithHint("close {id: %q} ends it first.", r.ID)
 	}
 	if !r.DryRun {
-		if err := h.store.Delete(ctx, c.Owner, r.ID); err != nil {
-			return nil, storeError(err)
+		v := res.Session
+		ok, err := h.deleteEnded(ctx, EndedResource{Owner: c.Owner, ID: v.Session.ID, Kind: KindSession, Instance: v.Instance, LastSeq: v.Session.LastSeq})
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, Errorf(CodeResourceActive, "session %s is being used", r.ID).WithHint("inspect {id: %q} shows by what.", r.ID).Retry()
 		}
 	}
 	return []string{r.ID}, nil
@@ -204,15 +190,20 @@ func (h *Harness) prune(ctx context.Context, owner string, before time.Time, dry
 		for _, rec := range recs {
 			s := rec.Session
 			cursor = Cursor(s.CreatedAt, s.ID)
-			if h.liveActor(s.Owner, s.ID) != nil {
-				continue
-			}
+			ok := dry && h.liveActor(s.Owner, s.ID) == nil
 			if !dry {
-				if err := h.store.Delete(ctx, s.Owner, s.ID); err != nil {
+				last, err := h.store.LastSeq(ctx, s.Owner, s.ID)
+				if err != nil {
 					return ids, storeError(err)
 				}
+				ok, err = h.deleteEnded(ctx, EndedResource{Owner: s.Owner, ID: s.ID, Kind: KindSession, Instance: rec.Instance, LastSeq: last})
+				if err != nil {
+					return ids, err
+				}
 			}
-			ids = append(ids, s.ID)
+			if ok {
+				ids = append(ids, s.ID)
+			}
 		}
 		if len(recs) < DefaultPage {
 			return ids, nil

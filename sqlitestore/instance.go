@@ -82,14 +82,13 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 // join clears away the lock files of servers that are gone and takes one for
 // this server. The open lock is held.
 func join(dir string) (*instances, error) {
-	entries, err := os.ReadDir(dir)
+	in := &instances{dir: dir, id: core.NewID(core.PrefixInstance)}
+	ids, err := lockFiles(dir)
 	if err != nil {
 		return nil, err
 	}
-	in := &instances{dir: dir, id: core.NewID(core.PrefixInstance)}
-	for _, e := range entries {
-		id, isLock := strings.CutSuffix(e.Name(), ".lock")
-		if isLock && e.Name() != openLock && e.Name() != sweepLock && !in.Alive(id) {
+	for _, id := range ids {
+		if !in.Alive(id) {
 			if err := os.Remove(in.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, err
 			}
@@ -103,6 +102,30 @@ func join(dir string) (*instances, error) {
 		return nil, errors.Join(errors.New("the lock of a new instance is taken"), err, in.leave())
 	}
 	return in, nil
+}
+
+// lockFiles lists the instances that have a lock file, alive or not.
+func lockFiles(dir string) (ids []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		id, isLock := strings.CutSuffix(e.Name(), ".lock")
+		if isLock && e.Name() != openLock && e.Name() != sweepLock {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// living lists the running servers.
+func living(dir string) (ids []string, err error) {
+	all, err := lockFiles(dir)
+	in := &instances{dir: dir}
+	for _, id := range all {
+		if in.Alive(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
 }
 
 func (in *instances) path(id string) string { return filepath.Join(in.dir, id+".lock") }

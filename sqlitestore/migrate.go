@@ -3,9 +3,12 @@ package sqlitestore
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -41,14 +44,11 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// migrate brings the database to the newest schema, each step in a transaction
-// of its own. It refuses, unchanged, a file that is not ours and a schema that
-// is newer than this program. The open lock is held.
-func migrate(ctx context.Context, c *conn, file string) error {
-	scripts, err := migrations()
-	if err != nil {
-		return err
-	}
+// migrate brings the database to the newest schema, all steps in one
+// transaction, with a copy of the older database kept beside it. It refuses,
+// unchanged, a file that is not ours, a schema that is newer than this program,
+// and an older one that another server still has open. The open lock is held.
+func migrate(ctx context.Context, c *conn, file, dir string, scripts []string) error {
 	version, err := inspect(ctx, c, file)
 	if err != nil {
 		return err
@@ -57,9 +57,11 @@ func migrate(ctx context.Context, c *conn, file string) error {
 		return core.Errorf(core.CodeStoreFailed, "the database %s has schema %d and this program knows %d", file, version, len(scripts)).
 			WithHint("Run the newer harness-mcp that wrote it, or name another file with --db.")
 	}
-	if version == 0 { // only an empty file takes its page size
-		if err := c.script(pragma("page_size", pageSize) + ";" + pragma("auto_vacuum", "INCREMENTAL")); err != nil {
-			return err
+	if version == 0 { // only an empty file takes these
+		for _, sql := range []string{pragma("page_size", pageSize), pragma("auto_vacuum", "INCREMENTAL")} {
+			if err := c.script(sql); err != nil {
+				return err
+			}
 		}
 	}
 	var mode string
@@ -70,14 +72,53 @@ func migrate(ctx context.Context, c *conn, file string) error {
 		return core.Errorf(core.CodeStoreFailed, "the file system of %s cannot hold a write-ahead log", file).
 			WithHint("Put the database on a local disk.")
 	}
-	for n := version; n < len(scripts); n++ {
-		step := "BEGIN IMMEDIATE;\n" + scripts[n] + "\n;" +
-			pragma("application_id", applicationID) + ";" + pragma("user_version", n+1) + "; COMMIT"
-		if err := c.script(step); err != nil {
-			return fmt.Errorf("migrating to schema %d: %w", n+1, err)
+	if version == len(scripts) {
+		return nil
+	}
+	if version > 0 {
+		if err := beforeUpgrade(c, file, dir, version); err != nil {
+			return err
 		}
 	}
+	var b strings.Builder
+	b.WriteString("BEGIN IMMEDIATE;\n")
+	for _, sql := range scripts[version:] {
+		b.WriteString(sql + "\n;")
+	}
+	b.WriteString(pragma("application_id", applicationID) + ";" + pragma("user_version", len(scripts)) + "; COMMIT")
+	if err := c.script(b.String()); err != nil {
+		_ = c.script("ROLLBACK") // what failed may have ended it
+		return fmt.Errorf("migrating from schema %d to %d: %w", version, len(scripts), err)
+	}
 	return nil
+}
+
+// beforeUpgrade refuses to change the schema under a running server, and keeps
+// a copy of the database as it is.
+func beforeUpgrade(c *conn, file, dir string, version int) error {
+	running, err := living(dir)
+	if err != nil {
+		return err
+	}
+	if len(running) > 0 {
+		return core.Errorf(core.CodeStoreFailed, "%d older servers have the database %s open, which this version would change", len(running), file).
+			WithHint("End them first: close the clients that started them. Nothing was changed.")
+	}
+	backup := fmt.Sprintf("%s.schema%d", file, version)
+	if _, err := os.Stat(backup); err == nil {
+		return nil // from an upgrade that was cut off: the database is what it was
+	}
+	part := backup + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if _, err := c.run("VACUUM INTO ?", part); err != nil {
+		return fmt.Errorf("keeping a copy of the database before its upgrade: %w", err)
+	}
+	if err := os.Chmod(part, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, backup)
 }
 
 // inspect gives the schema version of a database of ours, 0 for an empty file.

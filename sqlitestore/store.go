@@ -147,7 +147,11 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 			_ = c.close() // the cause is what matters
 		}
 	}()
-	if err := migrate(ctx, c, path); err != nil {
+	scripts, err := migrations()
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, c, path, dir, scripts); err != nil {
 		return nil, err
 	}
 	if s.secret, err = secret(ctx, c); err != nil {
