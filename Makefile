@@ -133,6 +133,7 @@ fuzz: ## Runs every fuzz target for a while (FUZZ=regexp, FUZZTIME=30s)
 nightly: check nightly-tools ## What is too dear for every change: more agents, repeated tests and long fuzzing
 	$(REAL_CLIS) HARNESS_MCP_NIGHTLY=1 $(GO) test -timeout 90m -run 'TestRealAgentsConform|TestTheMainRoad' ./providers/acp ./cmd/harness-mcp
 	$(REAL_CLIS) CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=5 -timeout 60m ./...
+	HARNESS_MCP_ORPHAN_ROUNDS=50 $(GO) test -run Orphan -timeout 30m ./cmd/...
 	scripts/fuzz 3m .
 
 .PHONY: clean
