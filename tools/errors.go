@@ -59,6 +59,7 @@ func internalError(id string) *core.Error {
 // errorResult shapes a coded error. The text half repeats every id and value of
 // the details, since some clients show their model nothing else.
 func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
+	c.code = e.Code
 	var o errorObject
 	o.Error.Code, o.Error.Retryable = e.Code, e.Retryable
 	o.Error.Message, o.Error.Hint = clip(e.Message, maxErrorText), clip(e.Hint, maxErrorText)

@@ -89,6 +89,10 @@ func define[In any, Out body](s *surface, t tool[In, Out]) entry {
 func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, _ error) {
 		c := s.newCall(ctx, t.name)
+		if s.opts.Telemetry != nil {
+			end := s.opts.Telemetry.Begin(core.Operation{Name: core.OpToolCall, Command: t.name})
+			defer func() { end(c.ended(res)) }()
+		}
 		defer func() {
 			if p := recover(); p != nil {
 				res = c.panicked(p)
@@ -125,6 +129,19 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 	}
 }
 
+// ended says how the call ended, for telemetry.
+func (c *call) ended(res *mcp.CallToolResult) core.Ended {
+	switch {
+	case c.ctx.Err() != nil:
+		return core.Ended{Ending: core.EndedAborted, Code: c.code}
+	case c.code == core.CodeResponseUncertain:
+		return core.Ended{Ending: core.EndedUncertain, Code: c.code}
+	case res == nil || res.IsError:
+		return core.Ended{Ending: core.EndedRejected, Code: c.code}
+	}
+	return core.Ended{Ending: core.EndedOK}
+}
+
 // call is one running call.
 type call struct {
 	*surface
@@ -140,6 +157,7 @@ type call struct {
 	round    roundState          // of a call that its client makes again
 	begun    string              // the turn that this call began
 	notes    []string            // warnings about its start
+	code     core.Code           // of the error that it ended with
 	ask      *mcp.CallToolResult // the reply, when the client's user is to be asked first
 }
 

@@ -25,6 +25,8 @@ type Options struct {
 	Core bool
 	// Owner says on whose behalf a call comes; nil is the owner "local".
 	Owner func(ctx context.Context) core.Caller
+	// Telemetry hears of calls; nil for nobody.
+	Telemetry core.Telemetry
 	// Logger takes what callers are not shown; nil discards it.
 	Logger *slog.Logger
 	// Compat adds the tools of another server, so that its clients can move:

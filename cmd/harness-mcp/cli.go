@@ -51,6 +51,8 @@ type Common struct {
 	StoreFailure   string    `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
 	Retention      retention `default:"30d" placeholder:"AGE,SIZE" help:"What is kept of what has ended: an age (30d, 12h), a size of the whole journal (2GB), or both with a comma between (${default})."`
 	Tools          string    `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`
+	Otel           string    `name:"otel" placeholder:"URL" help:"Send OpenTelemetry spans to the collector at this address (http://127.0.0.1:4318), over HTTP. Off by default; they hold no prompts, output or secrets."`
+	Metrics        string    `placeholder:"ADDR" help:"Serve Prometheus metrics at /metrics of this loopback address (127.0.0.1:9464). Off by default."`
 	Compat         string    `enum:",codex" default:"" placeholder:"NAME" help:"Add the tools of another server: codex, for the MCP server that Codex had before 0.154."`
 	Wait           int       `default:"45000" placeholder:"MS" help:"How long await and delegate wait by default, in milliseconds (${default})."`
 	AnswerBy       string    `enum:"caller,user" default:"caller" help:"user: only a person may answer agents' requests (${default})."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/schema"
+	"github.com/harness-mcp/harness-mcp/internal/telemetry"
 	"github.com/harness-mcp/harness-mcp/internal/worktree"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers"
@@ -21,10 +23,11 @@ const shutdownTime = 5 * time.Second
 
 // house is everything that a serving command is made of.
 type house struct {
-	store   core.Store
-	harness *core.Harness
-	log     *slog.Logger
-	owner   string // whose resources a client in this process sees; "" for the local owner's
+	store     core.Store
+	harness   *core.Harness
+	log       *slog.Logger
+	telemetry *telemetry.Telemetry // nil: off
+	owner     string               // whose resources a client in this process sees; "" for the local owner's
 }
 
 // build opens the store, ends what dead servers left, and wires the providers.
@@ -40,6 +43,10 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	store, err := openStore(ctx, c)
 	if err != nil {
 		return nil, err
+	}
+	home := &house{store: store, log: log}
+	if err := home.hear(c); err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	report, err := process.Reap(ctx, store, store, log)
 	if err != nil {
@@ -57,10 +64,11 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 		}),
 		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log, Config: agents}),
 		Limits:    limits, Logger: log, Environ: os.Environ(),
-		CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
+		Telemetry: home.heard(), CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
 	})
 	h.Recover(ctx)
-	return &house{store: store, harness: h, log: log}, nil
+	home.harness = h
+	return home, nil
 }
 
 // reader opens the journal to read it as the file's owner, without agents.
@@ -103,6 +111,7 @@ func (h *house) close() error {
 	if err := h.harness.Shutdown(ctx); err != nil {
 		h.log.Warn("sessions had to be ended by force", "err", err)
 	}
+	h.unhear()
 	if err := h.store.Close(); err != nil {
 		return fmt.Errorf("closing the journal: %w", err)
 	}

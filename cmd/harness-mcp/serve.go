@@ -36,7 +36,7 @@ func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio) error {
 func (h *house) server(c *Common) *server.MCPServer {
 	return tools.NewServer(h.harness, tools.Options{
 		Version: version(), Wait: time.Duration(c.Wait) * time.Millisecond, Core: c.Tools == "core",
-		Logger: h.log, AnswerByUser: c.AnswerBy == "user", Owner: h.caller, Compat: c.Compat,
+		Logger: h.log, AnswerByUser: c.AnswerBy == "user", Owner: h.caller, Compat: c.Compat, Telemetry: h.heard(),
 	})
 }
 
