@@ -65,7 +65,7 @@ func acpAgent(name string) func(*testing.T) agent {
 			free = args{"approval_mode": "auto_approve"}
 		}
 		return agent{
-			free: free, noDeny: name == "codex-acp" || name == "opencode",
+			free: free, noDeny: name == "codex-acp" || name == "opencode", forgets: name == "gemini",
 			provider: name, pathDir: filepath.Dir(exe), env: env,
 			escalate: func(file string) string { return "escalate touch " + file },
 			sleep:    func(seconds string) string { return "run sleep " + seconds },

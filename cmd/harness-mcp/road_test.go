@@ -57,6 +57,8 @@ type agent struct {
 	// noDeny says that a refusal ends this agent's turn, so that its requests
 	// offer cancel and no deny.
 	noDeny bool
+	// forgets says that a kill costs this agent its conversation.
+	forgets bool
 }
 
 // road is an MCP client that is not ours, on the built program, with one agent.
@@ -360,6 +362,12 @@ func serverKilled(r *road) {
 	}
 	if g := r.must("inspect", args{"id": s}); g.Status != "unavailable" {
 		r.t.Errorf("the session is %s", g.Status)
+	}
+	if r.agent.forgets {
+		if g, _ := r.try("start_session", args{"resume": s, "env": r.agent.env}); g.Error.Code != "start_failed" {
+			r.t.Errorf("a conversation that is gone: %q", g.Error.Code)
+		}
+		return
 	}
 	r.must("start_session", args{"resume": s, "env": r.agent.env})
 	if text := r.await(r.send(s, "remember")).Results[0].Text; !strings.Contains(text, "The word is heron.") {
