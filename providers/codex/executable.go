@@ -30,7 +30,7 @@ func (p *provider) find() (executable, error) {
 	}
 	path, searched, err := process.LookPath(name, slices.Concat(p.opts.PathDirs, process.DefaultDirs()))
 	if err != nil {
-		return executable{searched: searched}, core.Errorf(core.CodeProviderNotReady, "the codex command was not found: %w", err).
+		return executable{searched: searched}, core.Errorf(core.CodeProviderNotReady, "%w", err).
 			WithHint("Install it (%s), or name its directory with --path-dir.", install).WithDetail("searched", searched)
 	}
 	exe := executable{path: path, searched: searched}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,4 +82,28 @@ func realOneWriter(t *testing.T, b *bench) {
 	if end := first.turnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
 		t.Errorf("%+v", end)
 	}
+}
+
+func TestRealSubAgentAsksWithinItsParentsTurn(t *testing.T) { onCodex(t, 0, realSubAgent) }
+
+func realSubAgent(t *testing.T, b *bench) {
+	r := b.open(b.session())
+	// The parent waits in a command meanwhile.
+	r.start("trn_1", `call spawn_agent {"message":"escalate touch below.txt\nsay from below"}`, "run while [ ! -e below.txt ]; do sleep 0.1; done", "say over")
+	q := r.request()
+	if q.Turn != "trn_1" || q.Spec.Kind != core.KindCommandApproval || !strings.Contains(q.Spec.Prompt, "touch below.txt") {
+		t.Errorf("request %+v", q)
+	}
+	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
+	if end := r.turnEnded("trn_1"); end.Verdict != core.VerdictCompleted {
+		t.Errorf("%+v", end)
+	}
+	said := contents[core.Message](r)
+	if len(said) == 0 || slices.ContainsFunc(said, func(m core.Message) bool { return m.Text != "over" }) {
+		t.Errorf("the parent says %+v", said)
+	}
+	if s := contents[core.ToolStarted](r); len(s) != 2 || s[0].Kind != core.ToolAgent {
+		t.Errorf("the parent's tools are %+v", s)
+	}
+	r.checkStream()
 }

@@ -81,12 +81,12 @@ func evidence(getenv func(string) string) (word, why string) {
 		return "unknown", none
 	}
 	if _, err := os.Stat(filepath.Join(home, authFile)); err == nil {
-		return "yes", "auth.json in " + home
+		return "yes", "there is an auth.json in " + home
 	} else if !os.IsNotExist(err) {
-		return "unknown", "auth.json in " + home + " cannot be read"
+		return "unknown", "the auth.json in " + home + " cannot be read"
 	}
 	if _, err := os.Stat(filepath.Join(home, "config.toml")); err == nil {
-		return "unknown", "no auth.json in " + home + ", but a config.toml, which may name a keyring or another provider"
+		return "unknown", "there is no auth.json in " + home + ", but a config.toml, which may name a keyring or another provider"
 	}
-	return "no", "no auth.json in " + home + " and no key in the environment"
+	return "no", "there is no auth.json in " + home + ", and no key in the environment"
 }
