@@ -23,6 +23,3 @@ func TestMain(m *testing.M) {
 
 // loopbackVar says how the tests run: in a network of their own, or plainly.
 const loopbackVar = "CODEX_TEST_LOOPBACK"
-
-// isolated says whether nothing but 127.0.0.1 can be reached.
-func isolated() bool { return os.Getenv(loopbackVar) == "yes" }
