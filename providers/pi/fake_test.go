@@ -1,0 +1,199 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
+)
+
+// fake is a Pi in memory, played by the test.
+type fake struct {
+	t    *testing.T
+	spec process.Spec
+
+	in     *ndjson.Reader // what the adapter writes
+	stdin  *io.PipeWriter
+	stdout *io.PipeReader
+	stderr *io.PipeReader
+	out    *io.PipeWriter
+	errOut *io.PipeWriter
+
+	once sync.Once
+	done chan struct{}
+	exit process.Exit
+}
+
+func newFake(t *testing.T) *fake {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	errR, errW := io.Pipe()
+	return &fake{t: t, in: ndjson.NewReader(inR, 0), stdin: inW, stdout: outR, out: outW, stderr: errR, errOut: errW, done: make(chan struct{})}
+}
+
+// Start makes the fake the Runner of one child.
+func (f *fake) Start(_ context.Context, spec process.Spec) (process.Child, error) {
+	f.spec = spec
+	return f, nil
+}
+
+func (f *fake) PID() int              { return 4242 }
+func (f *fake) Stdin() io.WriteCloser { return f.stdin }
+func (f *fake) Stdout() io.Reader     { return f.stdout }
+func (f *fake) Stderr() io.Reader     { return f.stderr }
+func (f *fake) Done() <-chan struct{} { return f.done }
+func (f *fake) Exit() process.Exit    { return f.exit }
+
+func (f *fake) Stop(context.Context) error {
+	f.die(process.Exit{})
+	return nil
+}
+
+func (f *fake) Kill() error { return f.Stop(context.Background()) }
+
+// die ends the process: its pipes break.
+func (f *fake) die(exit process.Exit) {
+	f.once.Do(func() {
+		f.exit = exit
+		_ = f.out.Close()
+		_ = f.errOut.Close()
+		_ = f.stdin.Close()
+		close(f.done)
+	})
+}
+
+// heard is anything that the adapter says.
+type heard struct {
+	spoken
+	Cancelled bool `json:"cancelled"`
+}
+
+// expect reads what the adapter says next.
+func (f *fake) expect(kind string) heard {
+	f.t.Helper()
+	line, err := f.in.Next()
+	if err != nil {
+		f.t.Errorf("instead of %s: %v", kind, err)
+		return heard{}
+	}
+	var m heard
+	if err := json.Unmarshal(line, &m); err != nil || m.Type != kind {
+		f.t.Errorf("the adapter said %s, not %s", line, kind)
+	}
+	return m
+}
+
+// say writes lines.
+func (f *fake) say(lines ...string) {
+	f.t.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(f.out, l+"\n"); err != nil {
+			f.t.Logf("say: %v", err)
+		}
+	}
+}
+
+// reply answers a command; rest is what stands behind "success".
+func (f *fake) reply(m heard, rest string) {
+	f.say(`{"id":"` + m.ID + `","type":"response","command":"` + m.Type + `","success":` + rest + `}`)
+}
+
+const idle = `true,"data":{"model":{"id":"m","provider":"p"},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"sessionId":"abc"}`
+
+// handshake plays the opening, with the gate in place.
+func (f *fake) handshake() {
+	m := f.expect("get_state")
+	f.say(`{"type":"extension_ui_request","id":"g","method":"setStatus","statusKey":"` + f.channel() + `","statusText":"ready"}`)
+	f.reply(m, idle)
+}
+
+// channel reads the gate's name out of the extension that the adapter wrote.
+func (f *fake) channel() string {
+	f.t.Helper()
+	for i, a := range f.spec.Args {
+		if a == "--extension" {
+			text, err := os.ReadFile(f.spec.Args[i+1])
+			if err != nil {
+				f.t.Error(err)
+			}
+			return gateName.FindString(string(text))
+		}
+	}
+	f.t.Error("no extension among the arguments")
+	return ""
+}
+
+// play runs a test against a fake that has been opened, in a bubble of time.
+func play(t *testing.T, test func(f *fake, r *conntest.Recorder)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		go f.handshake()
+		conn, err := fakeProvider(t, f).Open(t.Context(), core.SessionConfig{CWD: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := conntest.Record(t, conn)
+		test(f, r)
+		r.Close()
+	})
+}
+
+func fakeProvider(t *testing.T, f *fake) core.Provider {
+	t.Helper()
+	self, err := os.Executable() // any file that exists
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{Runner: f, Exec: self})
+}
+
+const (
+	agentStart = `{"type":"agent_start"}`
+	agentEnd   = `{"type":"agent_end","messages":[],"willRetry":false}`
+	settled    = `{"type":"agent_settled","aborted":false}`
+)
+
+// answer is a whole answer of the model.
+func answer(text, stop string) string {
+	return `{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"` + text + `"}],"stopReason":"` + stop + `","errorMessage":"` + strings.Repeat("500: no", b2i(stop == "error")) + `"}}`
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// begin starts a turn and has it accepted.
+func (f *fake) begin(r *conntest.Recorder, turn string) {
+	f.t.Helper()
+	op := r.Start(turn, "go")
+	f.reply(f.expect("prompt"), `true,"data":{"disposition":"started"}`)
+	f.say(agentStart)
+	if done := r.OpDone(op); done.Err != nil {
+		f.t.Errorf("start: %v", done.Err)
+	}
+}
+
+// end lets a turn end on a release that says so.
+func (f *fake) end() {
+	f.say(answer("done", "stop"), agentEnd)
+	f.say(settled)
+}
+
+func decodeHeard(line []byte) heard {
+	var m heard
+	_ = json.Unmarshal(line, &m) // what fits is there
+	return m
+}
