@@ -2,6 +2,8 @@ package sqlitestore
 
 import (
 	"errors"
+	"io/fs"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -41,6 +43,16 @@ func translate(doing string, err error) error {
 		failed.Message = doing + ": the wait for the store ended"
 		return failed
 	}
+	switch {
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		failed.Message = doing + " failed: the files cannot be written (" + plainCause(err) + ")"
+		failed.Hint = "Check the owner and mode of the database file and its directory, or name another file with --db."
+	case errors.Is(err, syscall.ENOSPC):
+		failed.Message = doing + ": the disk is full"
+		failed.Hint = "Free space where the database is, or name another file with --db."
+	case resultCode(err) == 0:
+		failed.Message = doing + " failed: " + err.Error()
+	}
 	switch resultCode(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		failed.Message = doing + ": another process holds the database"
@@ -58,6 +70,15 @@ func translate(doing string, err error) error {
 		failed.Message = doing + ": the disk reported an error"
 	}
 	return failed
+}
+
+// plainCause is what the system said, without the call and the path.
+func plainCause(err error) string {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
 }
 
 // resultCode is SQLite's primary result code, 0 for another error.

@@ -55,3 +55,16 @@ func (s *Store) Size(ctx context.Context) (size int64, err error) {
 func num(v driver.Value) int64   { n, _ := v.(int64); return n }
 func text(v driver.Value) string { s, _ := v.(string); return s }
 func blob(v driver.Value) []byte { b, _ := v.([]byte); return b }
+
+// Check reads the whole database and says what is wrong with it.
+func (s *Store) Check(ctx context.Context) error {
+	return s.read(ctx, "checking", func(c *conn) error {
+		var verdict string
+		_, err := c.one(ctx, "PRAGMA integrity_check", nil, &verdict)
+		if err == nil && verdict != "ok" {
+			err = core.Errorf(core.CodeStoreFailed, "the database is damaged: %s", verdict).
+				WithHint("Move the file away and start again, or restore a copy.")
+		}
+		return err
+	})
+}
