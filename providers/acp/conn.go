@@ -39,7 +39,10 @@ type conn struct {
 	readers   sync.WaitGroup
 	jobs      sync.WaitGroup
 	closeOnce sync.Once
-	closing   chan struct{} // closed when Close began
+	closing   chan struct{}   // closed when Close began
+	life      context.Context // ends then too
+	end       context.CancelFunc
+	calls     chan struct{} // one token for each call that a terminal holds up
 	finished  chan struct{} // closed when nothing is left
 	stopErr   error         // of the stop; valid after finished
 
@@ -55,7 +58,9 @@ func newConn(child process.Child, p *provider, cfg core.SessionConfig, env []str
 		peer:     jsonrpc.NewPeer(child.Stdout(), child.Stdin(), jsonrpc.Options{Version: "2.0"}),
 		closing:  make(chan struct{}),
 		finished: make(chan struct{}),
+		calls:    make(chan struct{}, maxTerminalCalls),
 	}
+	c.life, c.end = context.WithCancel(context.Background())
 	c.terms = &terminals{runner: p.opts.Runner, fence: f, cwd: cfg.CWD, env: env, resource: cfg.SessionID,
 		output: c.terminalOutput, ended: c.terminalEnded}
 	c.readers.Add(2)
@@ -301,7 +306,7 @@ func (c *conn) createTerminal(j job) {
 		c.jobDone(j.id, failed(errors.New("there is no command"), wire.InvalidParams))
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), terminalStart)
+	ctx, cancel := context.WithTimeout(c.life, terminalStart)
 	defer cancel()
 	t, err := c.terms.create(ctx, p)
 	if err != nil {
@@ -328,7 +333,14 @@ func (c *conn) useTerminal(j job) {
 		c.jobDone(j.id, done{result: t.shown()})
 		return
 	}
+	select {
+	case c.calls <- struct{}{}:
+	default:
+		c.jobDone(j.id, failed(errors.New("too many calls wait for terminals"), 0))
+		return
+	}
 	c.jobs.Go(func() {
+		defer func() { <-c.calls }()
 		var result any = struct{}{}
 		switch j.method {
 		case wire.TerminalWait:
@@ -368,6 +380,7 @@ func (c *conn) terminalEnded(t *terminal) {
 func (c *conn) Close(ctx context.Context) error {
 	c.closeOnce.Do(func() {
 		close(c.closing)
+		c.end()
 		go c.stop(ctx)
 	})
 	select {

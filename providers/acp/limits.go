@@ -39,6 +39,9 @@ const (
 	// maxTerminals is how many terminals an agent may have.
 	maxTerminals = 32
 
+	// maxTerminalCalls is how many calls may wait for terminals.
+	maxTerminalCalls = 256
+
 	// maxTerminalOutput is how much of the end of a terminal's output is kept
 	// for the agent; it may ask for less.
 	maxTerminalOutput = 1 << 20
