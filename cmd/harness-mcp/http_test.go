@@ -143,13 +143,18 @@ func TestTheIDsOfOnePersonAreUnknownToAnother(t *testing.T) {
 	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir(), "session_id": "mine"}).SessionID
 	turn := alice.must("send_message", args{"session_id": session, "prompt": "approve\nsay done"}).TurnID
 	request := alice.must("await", args{"ids": []string{turn}}).Results[0].Pending[0].RequestID
-	for _, id := range []string{session, turn, request} {
+	_, sleep := alice.try("start_process", args{"executable": "sleep", "argv": []string{"60"}})
+	process := regexp.MustCompile(`prc_[0-9a-z]{10}`).FindString(sleep.Text)
+	if process == "" {
+		t.Fatalf("start_process: %s", sleep.Text)
+	}
+	for _, id := range []string{session, turn, request, process} {
 		for tool, a := range map[string]args{
 			"inspect": {"id": id}, "await": {"ids": []string{id}, "wait_ms": 0}, "replay": {"id": id}, "close": {"id": id, "force": true},
 			"prune": {"id": id}, "interrupt": {"session_id": id}, "send_message": {"session_id": id, "prompt": "say hello"},
 			"follow_up": {"session_id": id, "prompt": "say hello"}, "steer": {"session_id": id, "prompt": "say hello"},
 			"configure": {"session_id": id, "model": "m"}, "respond": {"request_id": id, "action": "approve"},
-			"start_session": {"resume": id},
+			"start_session": {"resume": id}, "send_input": {"process_id": id, "signal": "SIGTERM"},
 		} {
 			theirs, raw := bob.try(tool, a)
 			nobodys, _ := bob.try(tool, changed(a, id))
@@ -162,7 +167,7 @@ func TestTheIDsOfOnePersonAreUnknownToAnother(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"sessions", "turns", "requests"} {
+	for _, kind := range []string{"sessions", "turns", "requests", "processes"} {
 		if items := bob.must("list", args{"kind": kind}).Items; len(items) != 0 {
 			t.Errorf("bob sees %d of alice's %s", len(items), kind)
 		}
@@ -193,6 +198,106 @@ func changed(a args, id string) args {
 		b[k] = v
 	}
 	return b
+}
+
+func TestNobodyHearsOfTheResourcesOfAnother(t *testing.T) {
+	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"))
+	alice, bob := s.as("alice-token"), s.as("bob-token")
+	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID
+	uri := "harness://sessions/" + session
+	for _, p := range []*person{alice, bob} {
+		_ = p.Do(t.Context(), "resources/subscribe", args{"uri": uri}, nil) // bob's may be refused
+	}
+	if err := bob.Do(t.Context(), "resources/read", args{"uri": uri}, nil); err == nil {
+		t.Error("bob reads alice's session")
+	}
+	turn := alice.must("send_message", args{"session_id": session, "prompt": "say hello"}).TurnID
+	alice.must("await", args{"ids": []string{turn}})
+	alice.WaitFor(0, func(m mcptest.Message) bool { return m.Method == "notifications/resources/updated" })
+	own := bob.must("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID
+	bob.WaitFor(0, func(m mcptest.Message) bool { return m.Method == "notifications/resources/list_changed" })
+	for _, m := range bob.Messages() {
+		if strings.Contains(string(m.Raw), session) && m.Method != "" {
+			t.Errorf("bob heard %s", m.Raw)
+		}
+	}
+	bob.must("close", args{"id": own})
+}
+
+// TestTheStateOfACallServesNobodyElse takes what a client carries from one
+// round of a call to the next to other calls and to another person.
+func TestTheStateOfACallServesNobodyElse(t *testing.T) {
+	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"))
+	modern := func(token string) *person {
+		c := mcptest.Connect(t, transport.ConnectOptions{URL: s.url, Token: token})
+		c.Capabilities = args{"elicitation": args{"form": args{}}}
+		c.Discover(t.Context())
+		return &person{c, t}
+	}
+	alice, bob := modern("alice-token"), modern("bob-token")
+	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir(), "answer_by": "user"}).SessionID
+	turn := alice.must("send_message", args{"session_id": session, "prompt": "approve\nsay done"}).TurnID
+	type round struct {
+		ResultType    string `json:"resultType"`
+		InputRequests map[string]struct {
+			Params struct {
+				RequestedSchema struct {
+					Properties struct {
+						Decision struct {
+							Enum []string `json:"enum"`
+						} `json:"decision"`
+					} `json:"properties"`
+				} `json:"requestedSchema"`
+			} `json:"params"`
+		} `json:"inputRequests"`
+		RequestState      string `json:"requestState"`
+		IsError           bool   `json:"isError"`
+		StructuredContent struct {
+			Outcome string `json:"outcome"`
+		} `json:"structuredContent"`
+	}
+	call := func(p *person, a args, state string, answers args) (got round) {
+		t.Helper()
+		params := args{"name": "await", "arguments": a}
+		if state != "" {
+			params["requestState"], params["inputResponses"] = state, answers
+		}
+		if err := p.Do(t.Context(), "tools/call", params, &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	wait := args{"ids": []string{turn}}
+	first := call(alice, wait, "", nil)
+	if first.ResultType != "input_required" || first.RequestState == "" {
+		t.Fatalf("the first round: %+v", first)
+	}
+	answers := args{}
+	for id, r := range first.InputRequests { // the first word approves
+		answers[id] = args{"action": "accept", "content": args{"decision": r.Params.RequestedSchema.Properties.Decision.Enum[0]}}
+	}
+	other := alice.must("send_message", args{"session_id": alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID, "prompt": "slow 1000\nsay x"}).TurnID
+	for name, got := range map[string]round{
+		"another person":  call(bob, wait, first.RequestState, answers),
+		"another call":    call(alice, args{"ids": []string{other}}, first.RequestState, answers),
+		"a changed state": call(alice, wait, "x"+first.RequestState, answers),
+	} {
+		if !got.IsError {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if status := alice.must("inspect", args{"id": turn}).Status; status != "awaiting_input" {
+		t.Errorf("the turn is %s: an answer was taken", status)
+	}
+	if got := call(alice, wait, first.RequestState, answers); got.IsError {
+		t.Errorf("the second round: %+v", got)
+	}
+	if got := alice.must("await", args{"ids": []string{turn}}); len(got.Results) != 1 || got.Results[0].Status != "completed" {
+		t.Errorf("the turn: %+v", got.Results)
+	}
+	if got := call(alice, wait, first.RequestState, answers); got.StructuredContent.Outcome != "done" {
+		t.Errorf("the same round again: %+v", got)
+	}
 }
 
 func TestALinkOutOfTheAllowedFolderIsRefused(t *testing.T) {
