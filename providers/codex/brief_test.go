@@ -23,7 +23,7 @@ func brief(n core.Notice) string {
 	case core.TurnBegan:
 		return fmt.Sprintf("[%s] began ref=%s", n.Turn, n.Ref)
 	case core.TurnEnded:
-		return fmt.Sprintf("[%s] ended %s %s", n.Turn, n.Verdict, jsonOf(n.Result))
+		return fmt.Sprintf("[%s] ended %s %s", n.Turn, n.Verdict, resultOf(n.Result))
 	case core.RequestRaised:
 		return fmt.Sprintf("[%s] request %s %s", n.Turn, n.Ref, jsonOf(n.Spec))
 	case core.RequestWithdrawn:
@@ -33,6 +33,25 @@ func brief(n core.Notice) string {
 		return "session " + jsonOf(n)
 	}
 	return fmt.Sprintf("%T", n)
+}
+
+// resultOf shows what a result says, and nothing of what it does not.
+func resultOf(r core.Result) string {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	var said map[string]any
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return err.Error()
+	}
+	delete(said, "Observed") // is the harness's own
+	for name, v := range said {
+		if v == nil || v == "" {
+			delete(said, name)
+		}
+	}
+	return jsonOf(said)
 }
 
 func jsonOf(v any) string {

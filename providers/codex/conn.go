@@ -168,6 +168,11 @@ func (c *conn) ended(err error) {
 			err = errors.New("codex closed its output")
 		}
 	}
+	select { // it may have ended because we are closing
+	case <-c.closing:
+		return
+	default:
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lose(core.Errorf(core.CodeSessionUnavailable, "the connection to Codex was lost: %w", err))

@@ -237,3 +237,14 @@ func TestLaunchGivesTheEnvironmentAndNoPrompt(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEndThatWeAskedForIsNoLoss(t *testing.T) {
+	for range 50 { // the end of the process and our closing are seen in any order
+		play(t, core.SessionConfig{}, func(_ *fake, r *recorder) {
+			r.close()
+			if err := r.ended(); !isEOF(err) {
+				t.Fatalf("closed with %v", err)
+			}
+		})
+	}
+}
