@@ -333,3 +333,7 @@ func (c *Client) Do(ctx context.Context, method string, params map[string]any, r
 	}
 	return json.Unmarshal(m.Result, result)
 }
+
+// Stderr is the end of what a server program has written to stderr, "" for one
+// in this process.
+func (c *Client) Stderr() string { return c.stderr() }
