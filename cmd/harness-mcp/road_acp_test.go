@@ -60,6 +60,11 @@ func acpAgent(name string) func(*testing.T) agent {
 			t.Fatal(err)
 		}
 		env["PATH"] = toolPath(t)
+		// Claude refuses a bare sleep.
+		nap := filepath.Join(home, "nap")
+		if err := os.WriteFile(nap, []byte("#!/bin/sh\nexec sleep \"$1\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		var free args
 		if name != "codex-acp" { // the others ask before every command
 			free = args{"approval_mode": "auto_approve"}
@@ -68,7 +73,7 @@ func acpAgent(name string) func(*testing.T) agent {
 			free: free, noDeny: name == "codex-acp" || name == "opencode", forgets: name == "gemini",
 			provider: name, pathDir: filepath.Dir(exe), env: env,
 			escalate: func(file string) string { return "escalate touch " + file },
-			sleep:    func(seconds string) string { return "run sleep " + seconds },
+			sleep:    func(seconds string) string { return "run " + nap + " " + seconds },
 		}
 	}
 }

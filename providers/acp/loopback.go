@@ -101,7 +101,7 @@ var homes = map[string]func(home) error{
 		h.set(map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
 			"OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"})
 		model := func(name string) object {
-			return object{"name": name, "tool_call": true, "reasoning": true, "limit": object{"context": 100000, "output": 8000}}
+			return object{"name": name, "tool_call": true, "reasoning": true, "limit": object{"context": 1_000_000, "output": 8000}}
 		}
 		return h.write(".config/opencode/opencode.json", object{
 			"autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false, "formatter": false,
