@@ -19,7 +19,7 @@ func addCallingTools(srv *server.MCPServer) {
 		"Tool execution started", "Tool processing data", "Tool execution completed"))
 	addTool(srv, "test_logging_tool", "Logs while it runs, if it was asked to", logging(srv, "Tool is running"))
 	addTool(srv, "test_tool_with_progress", "Reports progress", progressing(srv))
-	addTool(srv, "test_sampling", "Asks the client's model", sampling(srv),
+	addTool(srv, "test_sampling", "Asks the client's model", sampling,
 		mcp.WithString("prompt", mcp.Description("What to ask"), mcp.Required()))
 	addTool(srv, "test_elicitation", "Asks the user", eliciting(srv, "User response", map[string]any{
 		"type": "object",
@@ -104,18 +104,15 @@ func progressing(srv *server.MCPServer) server.ToolHandlerFunc {
 	}
 }
 
-func sampling(srv *server.MCPServer) server.ToolHandlerFunc {
-	return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		result, err := srv.RequestSampling(ctx, mcp.CreateMessageRequest{
-			Request:             mcp.Request{Method: string(mcp.MethodSamplingCreateMessage)},
-			CreateMessageParams: ask(r.GetString("prompt", ""), 100),
-		})
-		if err != nil {
-			return mcp.NewToolResultError(err.Error()), nil
-		}
-		text, _ := result.Content.(mcp.TextContent)
-		return mcp.NewToolResultText("LLM response: " + text.Text), nil
+// sampling asks the client's model: by a request of the server up to
+// 2025-11-25, by a second round of the call from then on.
+func sampling(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	answer := server.SamplingResponse(r.Params.InputResponses, "model")
+	if answer == nil {
+		return server.NewInputRequestBuilder("").Sample("model", ask(r.GetString("prompt", ""), 100)).ToolResult(), nil
 	}
+	text, _ := answer.Content.(mcp.TextContent)
+	return mcp.NewToolResultText("LLM response: " + text.Text), nil
 }
 
 func eliciting(srv *server.MCPServer, prefix string, schema map[string]any) server.ToolHandlerFunc {
