@@ -7,6 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"hash"
+	"runtime"
+	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -173,43 +177,62 @@ func TestTheOldestOutputGoesWhenThereIsTooMuch(t *testing.T) {
 	}
 }
 
-func TestAHundredMegabytesComeThroughByteForByte(t *testing.T) {
+// sink is a store that keeps no output, but its hash and the most memory that
+// was in use at any commit.
+type sink struct {
+	*core.MemStore
+	hash hash.Hash
+	peak uint64
+}
+
+func (s *sink) Commit(ctx context.Context, b core.Batch) error {
+	s.peak = max(s.peak, heapNow())
+	b.Events = slices.Clone(b.Events)
+	for i, e := range b.Events {
+		var d core.OutputData
+		if e.Type != core.TypeStdout {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.hash.Write(d.Bytes())
+		b.Events[i].Data = json.RawMessage("{}")
+	}
+	return s.MemStore.Commit(ctx, b)
+}
+
+// heapNow is how much memory objects take, in bytes.
+func heapNow() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func TestAHundredMegabytesComeThroughByteForByteInLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100 MB take a while")
 	}
-	const size = 100 << 20
-	r := newRoom(t, roomOptions{store: openSQLite(t)})
+	const size, most = 100 << 20, 16 << 20
+	store := &sink{MemStore: core.NewMemStore(), hash: sha256.New()}
+	r := newRoom(t, roomOptions{store: store})
+	runtime.GC()
+	before := heapNow()
 	p := r.sh("yes 'the quick brown fox jumps over the lazy dog 0123456789' | head -c 104857600")
-	if p = r.endWithin(p.ID, 3*time.Minute); p.StdoutBytes != size || p.Status != core.ProcessDoneExited {
+	res := r.await(core.AwaitRequest{IDs: []string{p.ID}, Wait: 3 * time.Minute})
+	if p = *res.Results[0].Process; p.StdoutBytes != size || p.Status != core.ProcessDoneExited {
 		t.Fatalf("%+v", p)
 	}
-	want, got := sha256.New(), sha256.New()
+	want := sha256.New()
 	line := []byte("the quick brown fox jumps over the lazy dog 0123456789\n")
 	for n := 0; n < size; n += len(line) {
 		want.Write(line[:min(len(line), size-n)])
 	}
-	for after := uint64(0); ; {
-		page, err := r.h.Replay(t.Context(), "o", core.ReplayRequest{ID: p.ID, After: after, Limit: 1000, MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range page.Events {
-			var d core.OutputData
-			if e.Type == core.TypeStdout && json.Unmarshal(e.Data, &d) == nil {
-				got.Write(d.Bytes())
-			}
-		}
-		if after = page.Cursor; !page.More {
-			break
-		}
-	}
-	if string(got.Sum(nil)) != string(want.Sum(nil)) {
+	if string(store.hash.Sum(nil)) != string(want.Sum(nil)) {
 		t.Error("the bytes differ")
 	}
-}
-
-// endWithin waits longer for the end.
-func (r *room) endWithin(id string, d time.Duration) core.ProcessSnapshot {
-	r.t.Helper()
-	return *r.await(core.AwaitRequest{IDs: []string{id}, Wait: d}).Results[0].Process
+	t.Logf("%d KiB in use before, at most %d KiB meanwhile", before>>10, store.peak>>10)
+	if store.peak > before+most {
+		t.Errorf("100 MB took %d bytes of memory, at most %d are allowed", store.peak-before, most)
+	}
 }
