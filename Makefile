@@ -121,6 +121,10 @@ need-cc:
 	@command -v "$$($(GO) env CC)" >/dev/null || { \
 		echo "the race detector needs a C compiler: install gcc (Debian: apt-get install gcc libc6-dev), or run 'make test'" >&2; exit 1; }
 
+.PHONY: surface
+surface: ## Makes docs/surface.md: what reaches real clients' models, in bytes
+	$(REAL_CLIS) $(GO) test -count=1 ./cmd/harness-mcp -run TestTenWishesOnRealClients -args -surface
+
 .PHONY: bench
 bench: ## Runs the benchmarks (BENCH=regexp, BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
