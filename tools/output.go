@@ -134,7 +134,7 @@ func (c *call) addTail(o *processObject) {
 // output reads the newest output of a process behind a cursor.
 func (c *call) output(id string, after uint64, events, bytes int) []core.Event {
 	page, err := c.h.Replay(c.ctx, c.caller.Owner, core.ReplayRequest{
-		ID: id, After: after, Tail: events, MaxBytes: bytes, Types: []core.EventType{core.TypeStdout, core.TypeStderr},
+		ID: id, After: after, Tail: events, Limit: events, MaxBytes: bytes, Types: []core.EventType{core.TypeStdout, core.TypeStderr},
 	})
 	if err != nil {
 		if !core.IsContext(err) {
