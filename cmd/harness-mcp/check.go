@@ -77,14 +77,20 @@ func (k checkCmd) print(std stdio, found []checked) error {
 	}
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, f := range found {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), f.Status.Version, f.Status.Executable)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), f.Status.Version, f.place())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	searched := ""
 	for _, f := range found {
 		for _, line := range f.details() {
 			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, line)
+		}
+		// All look in the same places: say them once.
+		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && at != searched {
+			searched = at
+			fmt.Fprintf(std.out, "\n%s: looked in %s", f.Provider, at)
 		}
 	}
 	_, err := fmt.Fprintln(std.out)
@@ -98,22 +104,24 @@ func word(ready bool) string {
 	return "not ready"
 }
 
+// place is where the executable is, or how to get it.
+func (f checked) place() string {
+	if f.Status.Executable == "" && f.Install != "" {
+		return "not found; to install it: " + f.Install
+	}
+	return f.Status.Executable
+}
+
 // details are the lines that a person wants beside the table.
 func (f checked) details() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	st := f.Status
-	if st.Reason != "" {
+	if st.Reason != "" && (st.Ready || st.Executable != "") { // else the table says it
 		add("%s", st.Reason)
 	}
-	if st.Evidence != "" {
+	if st.Evidence != "" && st.Ready {
 		add("signed in: %s (%s)", st.Authenticated, st.Evidence)
-	}
-	if !st.Ready && len(st.Searched) > 0 {
-		add("looked in %s", strings.Join(st.Searched, ", "))
-	}
-	if f.Install != "" {
-		add("to install it: %s", f.Install)
 	}
 	if f.Probe != nil {
 		out = append(out, f.Probe.lines()...)

@@ -25,7 +25,7 @@ func (p *provider) find() (executable, error) {
 	path, searched, err := process.LookPath(name, slices.Concat(p.opts.PathDirs, process.DefaultDirs()))
 	if err != nil {
 		return executable{searched: searched}, core.Errorf(core.CodeProviderNotReady, "the claude command was not found: %w", err).
-			WithHint("%s, or name its directory with --path-dir.", install).WithDetail("searched", searched)
+			WithHint("Install it: %s, or name its directory with --path-dir.", install).WithDetail("searched", searched)
 	}
 	return executable{path: path, searched: searched}, nil
 }

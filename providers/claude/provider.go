@@ -20,7 +20,7 @@ const Name = "claude"
 // transport is the one way in which Claude Code is spoken to.
 const transport = "stream-json"
 
-const install = "Install it: npm install -g @anthropic-ai/claude-code"
+const install = "npm install -g @anthropic-ai/claude-code"
 
 // Options say how Claude Code is found and started.
 type Options struct {
@@ -128,7 +128,7 @@ func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core
 	case "":
 	case core.CodeNotFound, core.CodeInternal:
 		lock.release()
-		return nil, core.Errorf(core.CodeProviderNotReady, "claude could not be started: %w", err).WithHint("%s.", install)
+		return nil, core.Errorf(core.CodeProviderNotReady, "claude could not be started: %w", err).WithHint("Install it: %s.", install)
 	default: // a wrong directory, say: nothing that is the CLI's fault
 		lock.release()
 		return nil, err

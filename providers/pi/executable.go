@@ -31,7 +31,7 @@ func (p *provider) find() (executable, error) {
 	exe := executable{path: path, searched: searched}
 	if err != nil {
 		return exe, core.Errorf(core.CodeProviderNotReady, "the pi command was not found: %w", err).
-			WithHint("%s, or name its directory with --path-dir.", install).WithDetail("searched", searched)
+			WithHint("Install it: %s, or name its directory with --path-dir.", install).WithDetail("searched", searched)
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || !strings.HasSuffix(real, ".js") {

@@ -19,7 +19,7 @@ const Name = "pi"
 // transport is the one way in which Pi is spoken to.
 const transport = "rpc"
 
-const install = "Install it: npm install -g @earendil-works/pi-coding-agent"
+const install = "npm install -g @earendil-works/pi-coding-agent"
 
 // Options say how Pi is found and started.
 type Options struct {
@@ -116,7 +116,7 @@ func (p *provider) start(ctx context.Context, exe executable, args []string, cfg
 	switch core.CodeOf(err) {
 	case "":
 	case core.CodeNotFound, core.CodeInternal:
-		return nil, core.Errorf(core.CodeProviderNotReady, "pi could not be started: %w", err).WithHint("%s.", install)
+		return nil, core.Errorf(core.CodeProviderNotReady, "pi could not be started: %w", err).WithHint("Install it: %s.", install)
 	default: // a wrong directory, say: nothing that is Pi's fault
 		return nil, err
 	}
