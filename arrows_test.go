@@ -31,8 +31,9 @@ var rooms = []room{
 	{"core/storetest", []string{"core", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"core/providertest", []string{"core", "github.com/google/go-cmp/...", "go.uber.org/goleak"}},
 	{"process/...", []string{"core", "process/...", "golang.org/x/sys/...", "github.com/creack/pty"}},
-	{"sqlitestore/...", []string{"core", "sqlitestore/...", "modernc.org/sqlite/...", "golang.org/x/sys/..."}},
-	{"providers/...", []string{"core", "process", "providers/...", "github.com/google/uuid", "golang.org/x/sync/..."}},
+	{"sqlitestore/...", []string{"core", "sqlitestore/...", "modernc.org/sqlite/...", "golang.org/x/sys/...", "github.com/google/uuid", "github.com/klauspost/compress/..."}},
+	{"providers/internal/conntest", []string{"core", "core/providertest"}}, // test support
+	{"providers/...", []string{"core", "process", "providers/...", "github.com/google/uuid", "golang.org/x/sync/...", "golang.org/x/sys/..."}},
 	{"tools/transport", []string{"github.com/mark3labs/mcp-go/...", "golang.org/x/sync/..."}},
 	{"tools", []string{"core", "github.com/mark3labs/mcp-go/...", "golang.org/x/sync/..."}},
 	{"internal/modelserver/...", nil},
