@@ -101,11 +101,20 @@ func (t *translator) offered(raw, frame json.RawMessage) {
 		change.Model = m
 	}
 	if e := t.offers.currentEffort(); e != before.currentEffort() {
-		change.ReasoningEffort = e
+		change.ReasoningEffort = t.set.agent.effort(e)
 	}
 	if t.phase == live && (change.Model != "" || change.ReasoningEffort != "") {
 		t.notice(change)
 	}
+}
+
+// effort is a reasoning effort that can be asked for again, or "": agents have
+// words such as "default" for not having been asked.
+func (a Agent) effort(word string) string {
+	if slices.Contains(a.Efforts, word) {
+		return word
+	}
+	return ""
 }
 
 // modeFor gives the agent's mode for an approval mode. Where it has none, it is

@@ -118,7 +118,7 @@ func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 		c.ready.Warnings = append(c.ready.Warnings, fmt.Sprintf("The agent repeated a long conversation; %d pieces of it were not kept.", c.t.lost))
 	}
 	c.ready.ProviderSessionID, c.ready.PID = c.t.session, c.child.PID()
-	c.ready.Model, c.ready.ReasoningEffort = c.t.offers.currentModel(), c.t.offers.currentEffort()
+	c.ready.Model, c.ready.ReasoningEffort = c.t.offers.currentModel(), c.agent.effort(c.t.offers.currentEffort())
 	if agent.AgentInfo != nil {
 		c.ready.Version = agent.AgentInfo.Version
 	}

@@ -113,3 +113,18 @@ func TestUsageThatCountsTheSessionIsTakenApart(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAnEffortThatCanBeAskedForIsReported(t *testing.T) {
+	a := Agent{Efforts: []string{"low", "high"}}
+	tr := newTranslator(settings{agent: a})
+	tr.phase = live
+	option := func(value string) json.RawMessage {
+		return json.RawMessage(`[{"id":"effort","category":"thought_level","currentValue":"` + value + `","options":[{"value":"low"},{"value":"default"}]}]`)
+	}
+	tr.offered(option("low"), nil)
+	tr.offered(option("default"), nil)
+	out := tr.take().notices
+	if d := cmp.Diff([]core.Notice{core.SessionChanged{ReasoningEffort: "low"}}, out); d != "" {
+		t.Error(d)
+	}
+}
