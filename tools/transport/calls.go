@@ -51,6 +51,7 @@ type call struct {
 	size      int
 	cancelled atomic.Bool // by the client: no response is due
 	turn      bool
+	begun     atomic.Bool // its turn has come
 }
 
 func newCalls(maxCalls, streams int) *calls {
@@ -97,6 +98,7 @@ func (c *call) await() bool {
 		case <-c.ctx.Done():
 		}
 	}
+	c.begun.Store(true)
 	return c.ctx.Err() == nil
 }
 

@@ -290,7 +290,10 @@ func (b *bridge) cancelled(e *envelope, line []byte) {
 	case r.envelope.modern():
 		r.cancel()
 	default:
-		b.spawn(func() { b.tell(e, line) })
+		b.spawn(func() {
+			b.tell(e, line)
+			r.cancel() // it may have overtaken the request, which then must not begin
+		})
 	}
 }
 

@@ -52,10 +52,16 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 
 // whenLost ends a call some time after its connection is gone. Up to
 // 2025-11-25 that is no cancellation, so a short call may still do its work;
-// but a long one waits for nobody and must not keep its place. The returned
-// function ends the watch.
+// but a long one waits for nobody and must not keep its place, and one whose
+// turn has not come never begins. The returned function ends the watch.
 func whenLost(connection context.Context, c *call) (end func()) {
-	stop := context.AfterFunc(connection, func() { time.AfterFunc(lostGrace, c.cancel) })
+	stop := context.AfterFunc(connection, func() {
+		if !c.begun.Load() {
+			c.cancel()
+			return
+		}
+		time.AfterFunc(lostGrace, c.cancel)
+	})
 	return func() { stop() }
 }
 

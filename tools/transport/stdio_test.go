@@ -209,12 +209,8 @@ func testARunningCallCanBeCancelledAndIsNotAnswered(t *testing.T, dial dialer) {
 }
 
 func TestAQueuedCallCanBeCancelledAndNeverRuns(t *testing.T) {
-	onEachTransport(t, testAQueuedCallCanBeCancelledAndNeverRuns)
-}
-
-func testAQueuedCallCanBeCancelledAndNeverRuns(t *testing.T, dial dialer) {
 	g := newGate()
-	c := dial(t, newServer(g.tool("wait")), transport.Options{MaxCalls: 1})
+	c := mcptest.Pipe(t, newServer(g.tool("wait")), transport.Options{MaxCalls: 1})
 	c.Initialize(t.Context())
 	first, err := c.Begin("wait", map[string]any{"id": "first"})
 	if err != nil {
