@@ -49,6 +49,9 @@ type Quirks struct {
 	// RejectEnds says that a rejected tool ends the turn. Then requests offer
 	// cancel, which says so, and no deny.
 	RejectEnds bool `json:"reject_ends_turn,omitempty"`
+	// CancelFails says that a cancelled turn may end with an error instead of
+	// the word for it.
+	CancelFails bool `json:"cancel_may_fail,omitempty"`
 	// UsageIsTotal says that a turn's usage counts the whole session.
 	UsageIsTotal bool `json:"usage_is_total,omitempty"`
 	// AvoidOptions are ids of permission options that reach further than the
@@ -98,7 +101,7 @@ func Agents() []Agent {
 			AuthFiles: []string{".local/share/opencode/auth.json"},
 			Efforts:   []string{"low", "medium", "high"},
 			Can:       Abilities{Resume: core.Native, Fork: core.Native, MCP: core.Native, Images: core.Native, Model: core.Native},
-			Quirks:    Quirks{RejectEnds: true},
+			Quirks:    Quirks{RejectEnds: true, CancelFails: true},
 		},
 		{
 			Name: "copilot", Title: "GitHub Copilot CLI (ACP)", Command: []string{"copilot", "--acp"},

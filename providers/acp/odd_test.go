@@ -209,6 +209,18 @@ func TestErrorsOfATurnHaveTheirCode(t *testing.T) {
 	}
 }
 
+func TestACancelledTurnMayEndWithAnErrorWhereTheAgentIsKnownForIt(t *testing.T) {
+	for want, fails := range map[core.Verdict]bool{core.VerdictFailed: false, core.VerdictCancelled: true} {
+		b := newTable(t, acpscript.Options{}, func(a *Agent) { a.Quirks.CancelFails = fails })
+		r := b.open(b.session())
+		r.Start("turn", "ignore", "slow 200", "fail -32603 it broke")
+		r.Send(core.Interrupt{ID: r.NextOp(), TurnID: "turn"})
+		if end := r.TurnEnded("turn"); end.Verdict != want {
+			t.Errorf("ended %s, want %s", end.Verdict, want)
+		}
+	}
+}
+
 func TestAnErrorInTheLastMessageIsNoSuccess(t *testing.T) {
 	quirk := func(a *Agent) {
 		a.Quirks.Asides = []Aside{{"Error: ", AsideError}, {"Info: again", AsideRetry}, {"Note: ", AsideWarning}}

@@ -170,7 +170,7 @@ var stopWarnings = map[string]string{
 // verdict reads how a turn ended.
 func (t *translator) verdict(u *turn, m jsonrpc.Message) (core.Verdict, core.Result) {
 	if m.Error != nil {
-		if u.cancels > 0 && u.stopped {
+		if u.stopped || u.cancels > 0 && t.set.agent.Quirks.CancelFails {
 			return core.VerdictCancelled, core.Result{StopReason: errorText(m.Error)}
 		}
 		return core.VerdictFailed, core.Result{Error: turnError(m.Error)}
