@@ -21,6 +21,8 @@ CLAUDE_ACP_VERSION := 0.101.0
 PI_VERSION     := 1.6.0
 PI_OLD_VERSION := 0.73.1
 TSSDK_VERSION := 1.32.2
+# Version 2 of the SDK speaks 2026-07-28.
+TSSDK2_VERSION := 2.4.0
 NODE_VERSION  := 24.21.0
 CONFORMANCE_VERSION := 0.2.0-alpha.12
 INSPECTOR_VERSION   := 2.12.0
@@ -46,7 +48,7 @@ REAL_CLIS = codex=$$(scripts/codex-binary $(TOOLS)/codex) && codex_old=$$(script
 	HARNESS_MCP_TEST_CLAUDE="$$claude" HARNESS_MCP_TEST_CLAUDE_OLD="$$claude_old" \
 	HARNESS_MCP_REQUIRE_CLIS=1 HARNESS_MCP_TEST_CODEX="$$codex" HARNESS_MCP_TEST_CODEX_OLD="$$codex_old" \
 	HARNESS_MCP_TEST_PI="$(TOOLS)/pi/node_modules/.bin/pi" HARNESS_MCP_TEST_PI_OLD="$(TOOLS)/pi-$(PI_OLD_VERSION)/node_modules/.bin/pi" \
-	HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules"
+	HARNESS_MCP_TEST_TSSDK="$(TOOLS)/ts/node_modules" HARNESS_MCP_TEST_TSSDK2="$(TOOLS)/ts2/node_modules"
 
 .PHONY: help
 help: ## Lists the targets
@@ -72,6 +74,7 @@ tools: ## Installs the pinned CLIs that the tests drive into .tools/
 		scripts/npm-tool $(TOOLS)/claude-$(CLAUDE_OLD_VERSION) $$claude $(CLAUDE_OLD_VERSION)
 	@scripts/npm-tool $(TOOLS)/codex-acp @zed-industries/codex-acp $(CODEX_ACP_VERSION)
 	@scripts/npm-tool $(TOOLS)/ts @modelcontextprotocol/sdk $(TSSDK_VERSION)
+	@scripts/npm-tool $(TOOLS)/ts2 @modelcontextprotocol/client $(TSSDK2_VERSION)
 	@scripts/npm-tool $(TOOLS)/node $(NODE_PACKAGE) $(NODE_VERSION)
 	@scripts/npm-tool $(TOOLS)/pi @earendil-works/pi-coding-agent $(PI_VERSION)
 	@scripts/npm-tool $(TOOLS)/pi-$(PI_OLD_VERSION) @mariozechner/pi-coding-agent $(PI_OLD_VERSION)

@@ -43,6 +43,12 @@ type Config struct {
 	// Elicit, if set, makes the client declare elicitation and answer every
 	// request with it: {"action": "accept", "content": {...}}.
 	Elicit map[string]any
+
+	// ElicitAfter is how long the client's user takes to answer.
+	ElicitAfter time.Duration
+
+	// Modern takes version 2 of the SDK, which speaks 2026-07-28.
+	Modern bool
 }
 
 // Ready is what the handshake told the SDK.

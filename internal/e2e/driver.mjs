@@ -1,4 +1,5 @@
-// Drives the TypeScript SDK's stdio client for Go tests.
+// Drives the TypeScript SDK's stdio client for Go tests: version 1, or with
+// "modern" version 2, which speaks 2026-07-28.
 //
 //   node driver.mjs '{"sdk": dir, "command": file, "args": [], "env": {}, "cwd": dir, "elicit": {...}}'
 //
@@ -6,6 +7,7 @@
 //   {id, op: "call", tool, args, timeout_ms}    call a tool
 //   {id, op: "listTools"}                       every page of tools/list
 //   {id, op: "request", method, params}         any other request
+//   {id, op: "subscribe", uris}                 hear of changes of resources
 //   {id, op: "cancel", target}                  abort the command with that id
 //   {id, op: "kill", signal}                    send the server a signal
 // The end of stdin closes the client and with it the server.
@@ -18,7 +20,8 @@
 //   {event: "error", message}                   a fault the SDK noticed
 //   {event: "closed"}                           the server is gone
 //
-// With "elicit" the client declares elicitation and answers every one with it.
+// With "elicit" the client declares elicitation and answers every one with it,
+// after "elicit_ms" milliseconds.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -26,9 +29,10 @@ import { createInterface } from "node:readline";
 
 const config = JSON.parse(process.argv[2]);
 const require = createRequire(join(config.sdk, "driver.cjs"));
-const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
-const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
-const { ElicitRequestSchema, ResultSchema } = require("@modelcontextprotocol/sdk/types.js");
+const modern = config.modern === true;
+const { Client } = require(modern ? "@modelcontextprotocol/client" : "@modelcontextprotocol/sdk/client/index.js");
+const { StdioClientTransport } = require(modern ? "@modelcontextprotocol/client/stdio" : "@modelcontextprotocol/sdk/client/stdio.js");
+const { ElicitRequestSchema, ResultSchema } = modern ? {} : require("@modelcontextprotocol/sdk/types.js");
 
 const emit = (event) => process.stdout.write(JSON.stringify(event) + "\n");
 const failure = (error) => ({ message: String(error?.message ?? error), code: error?.code });
@@ -41,8 +45,15 @@ const transport = new StdioClientTransport({
   stderr: "inherit",
 });
 const capabilities = config.elicit ? { elicitation: {} } : {};
-const client = new Client({ name: "harness-mcp-e2e", version: "1" }, { capabilities });
-if (config.elicit) client.setRequestHandler(ElicitRequestSchema, async () => config.elicit);
+const settings = modern ? { capabilities, versionNegotiation: { mode: { pin: "2026-07-28" } } } : { capabilities };
+const client = new Client({ name: "harness-mcp-e2e", version: "1" }, settings);
+if (config.elicit) {
+  client.setRequestHandler(modern ? "elicitation/create" : ElicitRequestSchema, async () => {
+    // A user who is still thinking keeps no driver alive.
+    await new Promise((resolve) => setTimeout(resolve, config.elicit_ms ?? 0).unref());
+    return config.elicit;
+  });
+}
 client.fallbackNotificationHandler = async (n) => emit({ event: "notification", method: n.method, params: n.params });
 client.onerror = (error) => emit({ event: "error", message: String(error?.message ?? error) });
 const closed = new Promise((resolve) => {
@@ -77,9 +88,20 @@ async function listTools() {
 }
 
 const ops = {
-  call: (c) => client.callTool({ name: c.tool, arguments: c.args ?? {} }, undefined, options(c)),
+  call: (c) => {
+    const params = { name: c.tool, arguments: c.args ?? {} };
+    return modern ? client.callTool(params, options(c)) : client.callTool(params, undefined, options(c));
+  },
   listTools,
-  request: (c) => client.request({ method: c.method, params: c.params }, ResultSchema, options(c)),
+  request: (c) => {
+    const request = { method: c.method, params: c.params };
+    return modern ? client.request(request, options(c)) : client.request(request, ResultSchema, options(c));
+  },
+  subscribe: async (c) => {
+    if (modern) await client.listen({ resourceSubscriptions: c.uris });
+    else for (const uri of c.uris) await client.subscribeResource({ uri });
+    return {};
+  },
   cancel: async (c) => {
     const abort = running.get(c.target);
     abort?.abort("cancelled by the test");

@@ -11,6 +11,9 @@ const (
 	// SDKEnv names a node_modules directory that holds the SDK.
 	SDKEnv = "HARNESS_MCP_TEST_TSSDK"
 
+	// ModernSDKEnv names one that holds version 2 of it.
+	ModernSDKEnv = "HARNESS_MCP_TEST_TSSDK2"
+
 	// RequireEnv, set to 1, turns skips for want of programs into failures.
 	RequireEnv = "HARNESS_MCP_REQUIRE_CLIS"
 )
@@ -31,6 +34,19 @@ func Require(t testing.TB) (node, sdk string) {
 		missing(t, "the TypeScript MCP SDK is not in "+sdk+" (install internal/e2e/package.json into .tools/ts, or set "+SDKEnv+")")
 	}
 	return node, sdk
+}
+
+// requireModern is Require for version 2 of the SDK.
+func requireModern(t testing.TB) string {
+	t.Helper()
+	sdk := os.Getenv(ModernSDKEnv)
+	if sdk == "" {
+		sdk = filepath.Join(root(t), ".tools", "ts2", "node_modules")
+	}
+	if _, err := os.Stat(filepath.Join(sdk, "@modelcontextprotocol", "client", "package.json")); err != nil {
+		missing(t, "version 2 of the TypeScript MCP SDK is not in "+sdk+" (make tools installs it, or set "+ModernSDKEnv+")")
+	}
+	return sdk
 }
 
 func missing(t testing.TB, reason string) {

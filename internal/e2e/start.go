@@ -27,6 +27,9 @@ var driver []byte
 func Start(t testing.TB, serverArgv, env []string, config ...Config) *Client {
 	t.Helper()
 	node, sdk := Require(t)
+	if len(config) > 0 && config[0].Modern {
+		sdk = requireModern(t)
+	}
 	script := filepath.Join(t.TempDir(), "driver.mjs")
 	if err := os.WriteFile(script, driver, 0o600); err != nil {
 		t.Fatal(err)
@@ -57,8 +60,9 @@ func arguments(t testing.TB, sdk string, serverArgv, env []string, config []Conf
 			settings["cwd"] = config[0].Dir
 		}
 		if config[0].Elicit != nil {
-			settings["elicit"] = config[0].Elicit
+			settings["elicit"], settings["elicit_ms"] = config[0].Elicit, config[0].ElicitAfter.Milliseconds()
 		}
+		settings["modern"] = config[0].Modern
 	}
 	encoded, err := json.Marshal(settings)
 	if err != nil {

@@ -1,0 +1,142 @@
+package main_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/internal/e2e"
+	"github.com/harness-mcp/harness-mcp/internal/mcptest"
+)
+
+// sdk starts the program under the TypeScript SDK of one era.
+func sdk(t *testing.T, db string, config e2e.Config) *e2e.Client {
+	t.Helper()
+	return e2e.Start(t, []string{binary, "--db", db}, clean(t), config)
+}
+
+func inBothSDKs(t *testing.T, f func(t *testing.T, modern bool)) {
+	for name, modern := range map[string]bool{"version 1, 2025-11-25": false, "version 2, 2026-07-28": true} {
+		t.Run(name, func(t *testing.T) { f(t, modern) })
+	}
+}
+
+// said decodes the structured half of a reply.
+func said(t *testing.T, r mcptest.Result, err error) map[string]any {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(r.Structured, &m); err != nil {
+		t.Fatalf("%v: %s", err, r.Raw)
+	}
+	return m
+}
+
+// TestPeopleAnswerThroughTheSDK has a person behind the real SDK of each era
+// accept, decline, cancel, come late, or never answer.
+func TestPeopleAnswerThroughTheSDK(t *testing.T) {
+	approve := map[string]any{"action": "accept", "content": map[string]any{"decision": "Approve"}}
+	for name, tc := range map[string]struct {
+		elicit      map[string]any
+		after       time.Duration
+		wait        int
+		asked, done string // what the first wait says, and who resolves the request
+	}{
+		"accepts":  {approve, 0, 20_000, "", "user"},
+		"declines": {map[string]any{"action": "decline"}, 0, 20_000, "declined", "caller"},
+		"cancels":  {map[string]any{"action": "cancel"}, 0, 20_000, "cancelled", "caller"},
+		"is late":  {approve, 2 * time.Second, 500, "no_answer", "user"},
+		"never":    {approve, time.Hour, 500, "no_answer", "caller"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBothSDKs(t, func(t *testing.T, modern bool) {
+				if modern && tc.after > 0 {
+					t.Skip("the SDK of 2026-07-28 makes no other call return while its user is asked: internal tests play it")
+				}
+				c := sdk(t, filepath.Join(t.TempDir(), "journal.db"), e2e.Config{Elicit: tc.elicit, ElicitAfter: tc.after, Modern: modern})
+				call := func(tool string, a args) map[string]any {
+					t.Helper()
+					r, err := c.Call(t.Context(), tool, a)
+					return said(t, r, err)
+				}
+				cwd := t.TempDir()
+				call("start_session", args{"provider": "demo", "cwd": cwd, "session_id": "s", "answer_by": "user"})
+				call("send_message", args{"session_id": "s", "turn_id": "t", "prompt": "approve\nsay went on"})
+				first := call("await", args{"ids": []string{"t"}, "wait_ms": tc.wait})
+				if tc.after > 0 && first["outcome"] != "timeout" {
+					t.Fatalf("the wait that showed the form ended as %v", first["outcome"])
+				}
+				if tc.asked == "" {
+					if first["outcome"] != "done" {
+						t.Fatalf("%v", first)
+					}
+				} else {
+					second := call("await", args{"ids": []string{"t"}, "wait_ms": 20_000})
+					text := jsonOf(t, second)
+					if second["outcome"] != "request_pending" || !strings.Contains(text, `"asked_user":"`+tc.asked+`"`) {
+						t.Fatalf("%s", text)
+					}
+					req := requestID.FindString(text)
+					if tc.done == "caller" {
+						call("respond", args{"request_id": req, "action": "approve", "wait_ms": 20_000})
+					} else {
+						call("await", args{"ids": []string{"t"}, "ignore_requests": []string{req}, "wait_ms": 20_000})
+					}
+				}
+				var list struct {
+					Items []struct {
+						ID string `json:"request_id"`
+					} `json:"items"`
+				}
+				r, err := c.Call(t.Context(), "list", args{"kind": "requests"})
+				if err != nil || json.Unmarshal(r.Structured, &list) != nil || len(list.Items) != 1 {
+					t.Fatalf("%s: %v", r.Raw, err)
+				}
+				whole := jsonOf(t, call("inspect", args{"id": list.Items[0].ID}))
+				if !strings.Contains(whole, `"by":"`+tc.done+`"`) || !strings.Contains(whole, `"client":"harness-mcp-e2e"`) {
+					t.Errorf("it was resolved otherwise: %s", whole)
+				}
+			})
+		})
+	}
+}
+
+// TestSubscriptionsThroughTheSDK has the real SDK of each era subscribe, and
+// read what it hears of.
+func TestSubscriptionsThroughTheSDK(t *testing.T) {
+	inBothSDKs(t, func(t *testing.T, modern bool) {
+		c := sdk(t, filepath.Join(t.TempDir(), "journal.db"), e2e.Config{Modern: modern})
+		call := func(tool string, a args) {
+			t.Helper()
+			r, err := c.Call(t.Context(), tool, a)
+			said(t, r, err)
+		}
+		call("start_session", args{"provider": "demo", "cwd": t.TempDir(), "session_id": "s"})
+		uri := "harness://sessions/s"
+		if err := c.Subscribe(t.Context(), uri, "harness://sessions"); err != nil {
+			t.Fatal(err)
+		}
+		call("send_message", args{"session_id": "s", "prompt": "stream 300\nsay done", "wait_ms": 20_000})
+		call("close", args{"id": "s"})
+		for seen := 0; ; {
+			if err := c.AwaitUpdates(t.Context(), uri, seen+1); err != nil {
+				t.Fatalf("after %d updates: %v", seen, err)
+			}
+			seen = c.Updates(uri)
+			var got json.RawMessage
+			if err := c.Request(t.Context(), "resources/read", map[string]any{"uri": uri}, &got); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(got), `closed`) {
+				break
+			}
+		}
+		if err := c.AwaitUpdates(t.Context(), "harness://sessions", 1); err != nil {
+			t.Error(err)
+		}
+	})
+}
