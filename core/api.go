@@ -267,8 +267,10 @@ type ProviderInfo struct {
 // Limits bound what one instance holds. Zero values mean the defaults of
 // DefaultLimits.
 type Limits struct {
-	MaxSessions  int
-	MaxProcesses int
+	MaxSessions int
+	// MaxSessionsPerOwner keeps one owner from taking every place; 0 does not.
+	MaxSessionsPerOwner int
+	MaxProcesses        int
 	// AllowDirs confines cwd and added directories; empty allows all.
 	AllowDirs []string
 	// AllowExec confines the executables of managed processes: names that are

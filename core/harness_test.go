@@ -490,6 +490,15 @@ func TestCapacityNamesItsLimit(t *testing.T) {
 		}
 		w.start()
 	})
+	inWorldOn(t, func() core.Store { return core.NewMemStore() }, core.Limits{MaxSessionsPerOwner: 1}, func(t *testing.T, w *world) {
+		w.start()
+		r := core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir()}}
+		_, err := w.StartSession(t.Context(), me, r)
+		wantCode(t, err, core.CodeCapacity)
+		if _, err := w.StartSession(t.Context(), core.Caller{Owner: "other"}, r); err != nil {
+			t.Errorf("another owner's first session: %v", err)
+		}
+	})
 }
 
 func TestAWaitEndsWithItsCallerAndTheTurnGoesOn(t *testing.T) {

@@ -130,7 +130,10 @@ func (h *Harness) host(a *actor, cfg SessionConfig) error {
 		return Errorf(CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
 	case h.actors[k] != nil:
 		return sessionInUse(a.id)
-	case h.liveCount() >= h.limits.MaxSessions:
+	case h.limits.MaxSessionsPerOwner > 0 && h.liveCount(a.owner) >= h.limits.MaxSessionsPerOwner:
+		return Errorf(CodeCapacity, "you have %d live sessions here, as many as one caller may (max_sessions_per_owner)", h.limits.MaxSessionsPerOwner).
+			WithHint("Close one (list {kind: \"sessions\", live: true}).").WithDetail("limit", "max_sessions_per_owner").Retry()
+	case h.liveCount(AllOwners) >= h.limits.MaxSessions:
 		return Errorf(CodeCapacity, "this server runs its %d sessions (max_sessions)", h.limits.MaxSessions).
 			WithHint("Close one (list {kind: \"sessions\", live: true}), or raise --max-sessions.").WithDetail("limit", "max_sessions").Retry()
 	}
@@ -153,10 +156,14 @@ func conversation(cfg SessionConfig) string {
 	return cfg.Provider + "\x00" + cfg.ProviderSesID
 }
 
-// liveCount counts what holds a place: sessions that are not at rest.
-func (h *Harness) liveCount() int {
+// liveCount counts what holds a place: an owner's sessions, or all, that are
+// not at rest.
+func (h *Harness) liveCount(owner string) int {
 	n := 0
-	for _, a := range h.actors {
+	for k, a := range h.actors {
+		if owner != AllOwners && k.owner != owner {
+			continue
+		}
 		if a.view.Load().state.Status().Live() {
 			n++
 		}

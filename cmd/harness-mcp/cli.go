@@ -41,6 +41,7 @@ type Common struct {
 	DB             string    `name:"db" placeholder:"PATH" default:"${state}" help:"Journal file (${default})."`
 	LogLevel       string    `enum:"debug,info,warn,error" default:"warn" help:"What goes to stderr: debug, info, warn or error (${default})."`
 	MaxSessions    int       `default:"64" help:"Live agent sessions at most (${default})."`
+	MaxPerOwner    int       `name:"max-sessions-per-owner" default:"0" placeholder:"N" help:"Live agent sessions of one token's owner at most; 0 for no limit of its own (${default})."`
 	MaxProcesses   int       `default:"256" help:"Live processes at most (${default})."`
 	PathDir        []string  `placeholder:"DIR" help:"Where else to look for executables, after PATH. Repeatable."`
 	ProviderConfig string    `placeholder:"FILE" help:"JSON file that adds or changes agents which speak the Agent Client Protocol."`
@@ -60,7 +61,7 @@ type Common struct {
 
 func (c *Common) limits() core.Limits {
 	return core.Limits{
-		MaxSessions: c.MaxSessions, MaxProcesses: c.MaxProcesses, AllowDirs: c.AllowDir, AllowExec: c.AllowExec,
+		MaxSessions: c.MaxSessions, MaxSessionsPerOwner: c.MaxPerOwner, MaxProcesses: c.MaxProcesses, AllowDirs: c.AllowDir, AllowExec: c.AllowExec,
 		DropRaw: c.Raw == "off", StopOnStoreFailure: c.StoreFailure == "stop",
 		Retention: c.Retention.age, RetentionBytes: c.Retention.bytes, AnswerByUser: c.AnswerBy == "user",
 	}
