@@ -60,6 +60,7 @@ type house struct {
 	srv *server.MCPServer
 	h   *core.Harness
 	cwd string
+	url string // once it is served over HTTP
 }
 
 func newHouse(t *testing.T, o tools.Options, limits core.Limits) *house {
@@ -78,13 +79,22 @@ func newHouse(t *testing.T, o tools.Options, limits core.Limits) *house {
 // client connects a client of one era, with a person in front or none.
 func (w *house) client(era string, p *person) *mcptest.Client {
 	w.t.Helper()
-	c := mcptest.Pipe(w.t, w.srv, transport.Options{Control: tools.IsControl})
+	opts := transport.Options{Control: tools.IsControl}
+	var c *mcptest.Client
+	if strings.HasSuffix(era, "http") {
+		if w.url == "" {
+			w.url = mcptest.ServeHTTP(w.t, w.srv, transport.HTTPOptions{Options: opts}).URL
+		}
+		c = mcptest.Connect(w.t, transport.ConnectOptions{URL: w.url})
+	} else {
+		c = mcptest.Pipe(w.t, w.srv, opts)
+	}
 	c.Info = map[string]any{"name": "ide", "version": "1"}
 	if p != nil {
 		c.Capabilities = map[string]any{"elicitation": map[string]any{}}
 		c.Answer = p.answer
 	}
-	if era == "modern" {
+	if strings.HasPrefix(era, "modern") {
 		c.Discover(w.t.Context())
 	} else {
 		c.Initialize(w.t.Context())
@@ -93,7 +103,7 @@ func (w *house) client(era string, p *person) *mcptest.Client {
 }
 
 func inBothEras(t *testing.T, f func(t *testing.T, era string)) {
-	for _, era := range []string{"legacy", "modern"} {
+	for _, era := range []string{"legacy", "modern", "legacy over http", "modern over http"} {
 		t.Run(era, func(t *testing.T) { f(t, era) })
 	}
 }
