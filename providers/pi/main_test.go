@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,6 +18,3 @@ func TestMain(m *testing.M) {
 
 // loopbackVar says how the tests run: in a network of their own, or plainly.
 const loopbackVar = "PI_TEST_LOOPBACK"
-
-// isolated says whether nothing but 127.0.0.1 can be reached.
-func isolated() bool { return os.Getenv(loopbackVar) == "yes" }

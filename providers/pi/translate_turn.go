@@ -40,7 +40,6 @@ type outcome struct {
 	seen   bool
 	stop   string
 	failed string
-	raw    json.RawMessage
 }
 
 // startTurn takes the op. An error means that nothing was or will be sent.
