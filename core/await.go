@@ -62,7 +62,7 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 			case <-tick:
 				r.Progress(res)
 				// Time passes for what is shown even when nothing happens.
-				if res, others, err = look.at(ctx); err != nil {
+				if res, _, err = look.at(ctx); err != nil {
 					return AwaitResult{}, err
 				}
 				if out, done := judge(r, res); done {
