@@ -117,7 +117,7 @@ cross: ## Builds the command for the other systems, without cgo
 
 .PHONY: test-race
 test-race: tools need-cc ## Runs the tests with the race detector, on the real CLIs
-	$(REAL_CLIS) CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+	$(REAL_CLIS) HARNESS_MCP_TEST_CRASHES=20 CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: need-cc
 need-cc:
@@ -129,7 +129,8 @@ surface: ## Makes docs/surface.md: what reaches real clients' models, in bytes
 	$(REAL_CLIS) $(GO) test -count=1 ./cmd/harness-mcp -run TestTenWishesOnRealClients -args -surface
 
 .PHONY: bench
-bench: ## Runs the benchmarks (BENCH=regexp, BENCHTIME=1s)
+bench: need-cc ## Prints the journal's table (docs/performance.md), then the benchmarks (BENCH=regexp, BENCHTIME=1s)
+	cd internal/bench && CGO_ENABLED=1 $(GO) run . -root $(CURDIR)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
 .PHONY: fuzz
@@ -140,6 +141,7 @@ fuzz: ## Runs every fuzz target for a while (FUZZ=regexp, FUZZTIME=30s)
 nightly: check nightly-tools ## What is too dear for every change: more agents, repeated tests and long fuzzing
 	$(REAL_CLIS) HARNESS_MCP_NIGHTLY=1 $(GO) test -timeout 90m -run 'TestRealAgentsConform|TestTheMainRoad' ./providers/acp ./cmd/harness-mcp
 	$(REAL_CLIS) CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=5 -timeout 60m ./...
+	HARNESS_MCP_TEST_CRASHES=200 HARNESS_MCP_TEST_CROWD_SECONDS=60 $(GO) test -run 'IsKilled|TenServers' -timeout 60m ./cmd/harness-mcp
 	HARNESS_MCP_ORPHAN_ROUNDS=50 $(GO) test -run Orphan -timeout 30m ./cmd/...
 	scripts/fuzz 3m .
 

@@ -6,8 +6,8 @@ import "time"
 const (
 	drainInputs   = 64      // inputs that one commit may cover
 	drainBytes    = 1 << 20 // and their size
-	mailboxInputs = 256     // a full mailbox blocks the provider's reader
-	mailboxCalls  = 64
+	mailboxInputs = 32      // a full mailbox blocks the provider's reader
+	mailboxCalls  = 16
 	ringBytes     = 1 << 20 // recent events kept per live resource
 
 	// MaxRaw is the longest provider frame that is stored whole.
@@ -34,6 +34,7 @@ const (
 	sweepEvery     = time.Hour
 	maxAwaitIDs    = 64
 	maxReplayPage  = 1000
+	recoverPage    = 500 // sessions of dead servers that are put to rest at once
 	maxListPage    = 200
 	lostLinkGrace  = time.Second // for the tree of a conversation that broke
 	abandonTimeout = 30 * time.Second

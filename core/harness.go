@@ -38,7 +38,10 @@ type Harness struct {
 
 	reviving locks
 	lostKeys lostKeys
-	asked    chan struct{} // an agent asks something
+
+	sharedRed sync.Once
+	shared    *Redactor     // knows the server's own secrets
+	asked     chan struct{} // an agent asks something
 
 	providers map[string]Provider
 	names     []string
@@ -220,8 +223,13 @@ func (a *actor) seen() SessionView {
 	return v
 }
 
-// redactor knows the secrets that a session's agent may repeat.
+// redactor knows the secrets that a session's agent may repeat. Sessions that
+// bring none of their own share the server's.
 func (h *Harness) redactor(cfg SessionConfig) *Redactor {
+	if len(cfg.Env)+len(cfg.MCPServers)+len(cfg.ProviderOptions) == 0 {
+		h.sharedRed.Do(func() { h.shared = NewRedactor(SecretsOf(h.environ)) })
+		return h.shared
+	}
 	env := slices.Clone(h.environ)
 	for k, v := range cfg.Env {
 		env = append(env, k+"="+v)

@@ -40,7 +40,7 @@ func (h *Harness) recoverSessions(ctx context.Context) {
 	live := true
 	before := ""
 	for {
-		recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Before: before, Limit: DefaultPage})
+		recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Before: before, Limit: recoverPage})
 		if err != nil {
 			if ctx.Err() == nil {
 				h.log.Warn("looking for sessions of dead servers", "err", err)
@@ -60,7 +60,7 @@ func (h *Harness) recoverSessions(ctx context.Context) {
 			})
 		}
 		group.Wait()
-		if len(recs) < DefaultPage {
+		if len(recs) < recoverPage {
 			return
 		}
 	}

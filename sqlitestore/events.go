@@ -20,13 +20,16 @@ const maxSeq = math.MaxInt64
 func (s *Store) Events(ctx context.Context, q core.EventQuery) (events []core.Event, err error) {
 	err = s.read(ctx, "reading the journal of "+q.Resource, func(c *conn) error {
 		p := page{q: q, limit: pageRows(q.Limit)}
+		p.events = make([]core.Event, 0, min(p.limit, roomForEvents))
 		if len(q.Types) > 0 {
 			p.mask = typeMask(q.Types...)
 		}
 		if err := s.fill(ctx, c, &p); err != nil {
 			return err
 		}
-		events = p.events
+		if len(p.events) > 0 {
+			events = p.events
+		}
 		return nil
 	})
 	if err != nil {

@@ -12,6 +12,8 @@ const (
 	// rowBytes is how much of the log goes into one row, but for a batch that
 	// is longer: what fits on a page of the table.
 	rowBytes = pageSize - 64
+	// roomForEvents is how many events a page has room for at once.
+	roomForEvents = 1024
 	// rowCacheBytes is how much of the log a reading transaction keeps.
 	rowCacheBytes = 16 << 20
 	// cacheResources is how many resources' rows the writer remembers.

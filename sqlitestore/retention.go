@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -67,4 +68,22 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// Copy writes the database as it is now to a new file, compact and closed: a
+// backup that may be taken while servers run.
+func (s *Store) Copy(path string) error {
+	c, err := open(s.dsn) // a reading connection may write nowhere
+	if err == nil {
+		_, err = c.run("VACUUM INTO ?", path)
+		err = errors.Join(err, c.close())
+	}
+	return translate("copying the database", err)
+}
+
+// Pack moves what this server has in the log into chunks now, instead of when
+// it is worth it. Readers notice nothing.
+func (s *Store) Pack(ctx context.Context) error {
+	s.pack(ctx, true)
+	return ctx.Err()
 }
