@@ -35,7 +35,7 @@ GO    ?= go
 NODE_PACKAGE := node-$(shell uname -s | tr A-Z a-z)-$(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
 # The tests' time-out is for all tests of one package together.
-TEST_TIMEOUT ?= 15m
+TEST_TIMEOUT ?= 30m
 FUZZTIME     ?= 30s
 FUZZ         ?= .
 BENCHTIME    ?= 1s

@@ -179,7 +179,7 @@ func otlpAttributesOf(in []attribute.KeyValue) []otlpAttribute {
 		case attribute.FLOAT64:
 			v["doubleValue"] = kv.Value.AsFloat64()
 		default:
-			v["stringValue"] = kv.Value.Emit()
+			v["stringValue"] = kv.Value.String()
 		}
 		out = append(out, otlpAttribute{Key: string(kv.Key), Value: v})
 	}

@@ -147,7 +147,7 @@ func histogram(w io.Writer, name string, set attribute.Set, bounds []float64, co
 func labels(set attribute.Set, le string) string {
 	var parts []string
 	for _, kv := range set.ToSlice() {
-		parts = append(parts, fmt.Sprintf("%s=%q", strings.ReplaceAll(string(kv.Key), ".", "_"), kv.Value.Emit()))
+		parts = append(parts, fmt.Sprintf("%s=%q", strings.ReplaceAll(string(kv.Key), ".", "_"), kv.Value.String()))
 	}
 	if le != "" {
 		parts = append(parts, fmt.Sprintf("le=%q", le))
