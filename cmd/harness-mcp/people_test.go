@@ -2,7 +2,9 @@ package main_test
 
 import (
 	"encoding/json"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -139,4 +141,50 @@ func TestSubscriptionsThroughTheSDK(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTheInspectorReadsEveryResource has the inspector list the templates and
+// read each, and every fixed resource, of work that has ended.
+func TestTheInspectorReadsEveryResource(t *testing.T) {
+	suite := e2e.Inspector(t)
+	db := filepath.Join(t.TempDir(), "journal.db")
+	cmd := exec.Command(binary, "--db", db)
+	cmd.Env = clean(t)
+	c := mcptest.Start(t, cmd)
+	c.Initialize(t.Context())
+	c.MustCall(t.Context(), "start_session", args{"provider": "demo", "cwd": t.TempDir(), "session_id": "s"})
+	c.MustCall(t.Context(), "send_message", args{"session_id": "s", "turn_id": "t", "prompt": "approve\nsay the answer", "wait_ms": 20_000})
+	waits := c.MustCall(t.Context(), "await", args{"ids": "t"})
+	request := requestID.FindString(waits.Text)
+	c.MustCall(t.Context(), "respond", args{"request_id": request, "action": "approve", "wait_ms": 20_000})
+	process := regexp.MustCompile(`prc_[0-9a-z]{10}`).FindString(
+		c.MustCall(t.Context(), "start_process", args{"executable": "/bin/echo", "argv": []string{"some output"}, "cwd": t.TempDir(), "wait_ms": 20_000}).Text)
+
+	var list struct {
+		ResourceTemplates []struct{ URITemplate string }
+	}
+	if err := c.Do(t.Context(), "resources/templates/list", map[string]any{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	uris := []string{"harness://providers", "harness://sessions", "harness://requests", "harness://processes"}
+	fill := strings.NewReplacer("{session_id}", "s", "{turn_id}", "t", "{request_id}", request, "{process_id}", process, "{?after,limit}", "?after=1&limit=2")
+	for _, r := range list.ResourceTemplates {
+		uris = append(uris, fill.Replace(r.URITemplate))
+	}
+	if len(uris) != 12 {
+		t.Errorf("%d resources and templates, want 12: %v", len(uris), uris)
+	}
+	want := map[string]string{
+		"harness://turns/t/text": "the answer", "harness://turns/t": "completed", "harness://requests/" + request: "resolved",
+		"harness://processes/" + process + "/output": "some output",
+	}
+	for _, uri := range uris {
+		t.Run(uri, func(t *testing.T) {
+			t.Parallel()
+			out, code := suite.Run("--cli", binary, "-e", "HARNESS_MCP_DB="+db, "--format", "json", "--method", "resources/read", "--uri", uri)
+			if code != 0 || !strings.Contains(out, "contents") || !strings.Contains(out, want[uri]) {
+				t.Errorf("exit code %d:\n%s", code, out)
+			}
+		})
+	}
 }
