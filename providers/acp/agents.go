@@ -52,6 +52,9 @@ type Quirks struct {
 	// CancelFails says that a cancelled turn may end with an error instead of
 	// the word for it.
 	CancelFails bool `json:"cancel_may_fail,omitempty"`
+	// SettleMS is how long, in milliseconds, the agent needs after a turn that
+	// failed: a prompt that comes earlier would be lost in that turn.
+	SettleMS int `json:"settle_ms,omitempty"`
 	// UsageIsTotal says that a turn's usage counts the whole session.
 	UsageIsTotal bool `json:"usage_is_total,omitempty"`
 	// AvoidOptions are ids of permission options that reach further than the
@@ -149,6 +152,7 @@ func Agents() []Agent {
 			Can:   Abilities{Resume: core.Native, MCP: core.Native, Images: core.Native, Model: core.Native},
 			Quirks: Quirks{
 				RejectEnds:   true,
+				SettleMS:     1000,
 				AvoidOptions: []string{"approved-execpolicy-amendment", "approved-always-network"},
 				Asides:       []Aside{{"Model metadata for `", AsideWarning}},
 			},

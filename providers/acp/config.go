@@ -113,6 +113,9 @@ func (a Agent) check() error {
 			return fmt.Errorf("an ability is native, emulated, experimental or unsupported, not %q", s)
 		}
 	}
+	if ms := a.Quirks.SettleMS; ms < 0 || ms > maxSettleMS {
+		return fmt.Errorf("settle_ms is from 0 to %d", maxSettleMS)
+	}
 	for _, as := range a.Quirks.Asides {
 		if as.Prefix == "" || as.Means != AsideWarning && as.Means != AsideRetry && as.Means != AsideError {
 			return errors.New("an aside has a prefix, and means warning, retry or error")

@@ -33,6 +33,7 @@ type conn struct {
 	mu      sync.Mutex // the translator, and the order of frames and notices
 	t       *translator
 	again   *time.Timer
+	settle  *time.Timer
 	dead    bool // nothing is sent any more
 	history int  // bytes of a conversation that is repeated
 
@@ -120,6 +121,12 @@ func (c *conn) applyJobs() ([]job, error) {
 	if out.arm && c.again == nil {
 		c.again = time.AfterFunc(cancelAgain, c.sayAgain)
 	}
+	if out.settle {
+		if c.settle != nil {
+			c.settle.Stop()
+		}
+		c.settle = time.AfterFunc(time.Duration(c.agent.Quirks.SettleMS)*time.Millisecond, c.settled)
+	}
 	if err != nil {
 		c.lose(err)
 	}
@@ -176,6 +183,16 @@ func (c *conn) sayAgain() {
 	c.again = nil
 	if !c.dead {
 		c.t.cancelAgain()
+		_ = c.apply() // a lost link is reported by Recv
+	}
+}
+
+// settled is when an agent is done with a turn that failed.
+func (c *conn) settled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dead {
+		c.t.settled()
 		_ = c.apply() // a lost link is reported by Recv
 	}
 }
@@ -406,8 +423,10 @@ func (c *conn) stop(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dead = true
-	if c.again != nil {
-		c.again.Stop()
+	for _, timer := range []*time.Timer{c.again, c.settle} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	c.queue.end(io.EOF)
 }

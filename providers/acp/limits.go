@@ -50,6 +50,10 @@ const (
 	// diff.
 	maxDiffLines = 20_000
 
+	// maxSettleMS is the longest time that a prompt waits for the end of a turn
+	// that failed, in milliseconds.
+	maxSettleMS = 10_000
+
 	// maxConfig is the largest configuration file.
 	maxConfig = 1 << 20
 

@@ -209,6 +209,22 @@ func TestErrorsOfATurnHaveTheirCode(t *testing.T) {
 	}
 }
 
+func TestAPromptWaitsForAnAgentThatSettlesAfterAFailure(t *testing.T) {
+	b := newTable(t, acpscript.Options{}, func(a *Agent) { a.Quirks.SettleMS = 300 })
+	r := b.open(b.session())
+	r.Start("turn", "fail it broke")
+	r.TurnEnded("turn")
+	failed := time.Now()
+	op := r.Start("next", "say next")
+	r.OpDone(op)
+	if took := time.Since(failed); took < 200*time.Millisecond {
+		t.Errorf("the next prompt was sent after %s", took)
+	}
+	r.TurnEnded("next")
+	r.Start("last", "say last") // and not again
+	r.TurnEnded("last")
+}
+
 func TestACancelledTurnMayEndWithAnErrorWhereTheAgentIsKnownForIt(t *testing.T) {
 	for want, fails := range map[core.Verdict]bool{core.VerdictFailed: false, core.VerdictCancelled: true} {
 		b := newTable(t, acpscript.Options{}, func(a *Agent) { a.Quirks.CancelFails = fails })

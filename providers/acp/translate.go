@@ -20,6 +20,7 @@ type translator struct {
 	out     output
 
 	turn     *turn               // that runs
+	settling bool                // the agent is not done with a turn that failed
 	last     string              // the name of the turn before it
 	items    int                 // messages so far, for their names
 	requests map[string]*request // open, by our ref
@@ -54,6 +55,7 @@ type output struct {
 	notices []core.Notice
 	frames  []frame
 	jobs    []job
+	settle  bool // start the timer of an agent that settles
 	arm     bool // start the timer of a cancel that is not answered
 }
 

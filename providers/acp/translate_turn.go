@@ -17,6 +17,7 @@ type turn struct {
 	prompt   []wire.Block
 	sent     bool
 	accepted bool
+	held     bool // until the agent is done with the turn before
 
 	unsettled []core.OpID // answers and interrupts whose frames are on their way
 	cancels   int         // how often session/cancel was said
@@ -59,11 +60,24 @@ func (t *translator) startTurn(op core.StartTurn) *core.Error {
 }
 
 func (t *translator) sendPrompt(u *turn) {
+	if t.settling {
+		u.held = true
+		return
+	}
 	u.sent = true
 	t.call(wire.SessionPrompt, wire.PromptParams{SessionID: t.session, Prompt: u.prompt}, promptTag{u}, promptTag{u})
 	u.prompt = nil
 	if u.cancels > 0 {
 		t.sayCancel(u)
+	}
+}
+
+// settled sends the prompt that waited for the agent.
+func (t *translator) settled() {
+	t.settling = false
+	if u := t.turn; u != nil && u.held {
+		u.held = false
+		t.sendPrompt(u)
 	}
 }
 
@@ -156,6 +170,9 @@ func (t *translator) promptResponse(u *turn, m jsonrpc.Message) {
 	}
 	u.unsettled = nil
 	verdict, result := t.verdict(u, m)
+	if m.Error != nil && t.set.agent.Quirks.SettleMS > 0 {
+		t.settling, t.out.settle = true, true
+	}
 	t.finish(u, verdict, result, m.Raw)
 }
 
