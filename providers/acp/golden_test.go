@@ -87,6 +87,9 @@ func (r *replayer) drain() {
 	for more := true; more; {
 		out := r.tr.take()
 		more = len(out.frames)+len(out.jobs) > 0
+		if out.settle {
+			r.tr.settled() // the recorded client waited long enough
+		}
 		for _, n := range out.notices {
 			fmt.Fprintln(&r.log, ascii(conntest.Brief(n)))
 			if err := r.watch.See(n); err != nil {
