@@ -146,10 +146,45 @@ func turnIn(v SessionView, id string) *Turn {
 	return nil
 }
 
+// actorWith finds a hosted session by its state. It makes no view of the others:
+// there may be a thousand, and every wait asks at every wake.
+func (h *Harness) actorWith(owner string, is func(*State) bool) *actor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k, a := range h.actors {
+		if (k.owner == owner || owner == AllOwners) && is(&a.view.Load().state) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (s *State) turns() [2]*ActiveTurn { return [2]*ActiveTurn{s.Theirs, s.Turn} }
+
+// hasTurn says whether the state shows a turn.
+func (s *State) hasTurn(id string) bool {
+	for _, t := range s.turns() {
+		if t != nil && t.Rec.ID == id {
+			return true
+		}
+	}
+	return s.Last != nil && s.Last.ID == id || slices.ContainsFunc(s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == id })
+}
+
+// hasRequest says whether the state has a request open.
+func (s *State) hasRequest(id string) bool {
+	for _, t := range s.turns() {
+		if t != nil && slices.ContainsFunc(t.Requests, func(r OpenRequest) bool { return r.Rec.ID == id }) {
+			return true
+		}
+	}
+	return false
+}
+
 func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, error) {
-	for _, a := range h.actorsOf(owner) {
+	if a := h.actorWith(owner, func(s *State) bool { return s.hasTurn(id) }); a != nil {
 		v := a.seen()
-		if t := turnIn(v, id); t != nil {
+		if t := turnIn(v, id); t != nil { // else it moved on just now
 			return Resource{Kind: KindTurn, ID: id, Turn: t, Session: &v}, nil
 		}
 	}
@@ -179,7 +214,7 @@ func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, erro
 }
 
 func (h *Harness) getRequest(ctx context.Context, owner, id string) (Resource, error) {
-	for _, a := range h.actorsOf(owner) {
+	if a := h.actorWith(owner, func(s *State) bool { return s.hasRequest(id) }); a != nil {
 		v := a.seen()
 		if i := slices.IndexFunc(v.Requests, func(r Request) bool { return r.ID == id }); i >= 0 {
 			return Resource{Kind: KindRequest, ID: id, Request: &v.Requests[i], Session: &v}, nil
