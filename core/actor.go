@@ -47,6 +47,7 @@ type actor struct {
 	left     bool            // the harness has forgotten this host: another may follow
 	redactor *Redactor       // of this epoch; nil until needed
 	observer *observer
+	instead  map[Token]*Error // what a starter is told in place of the reply to come
 
 	ring     ring                      // any goroutine
 	wakes    wakes                     // any goroutine
@@ -90,7 +91,7 @@ func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
 		timers: map[TimerID]time.Time{}, waiting: map[Token]chan doReply{},
 		conns: map[uint64]Conn{}, opens: map[uint64]context.CancelFunc{}, spans: map[string]span{},
 	}
-	a.observer = newObserver(h.telemetry)
+	a.observer, a.instead = newObserver(h.telemetry), map[Token]*Error{}
 	a.ring.from = seq // what came before is the store's to tell
 	a.view.Store(&published{state: s, seq: seq})
 	return a
@@ -427,6 +428,10 @@ func (a *actor) release(out []Effect) {
 }
 
 func (a *actor) answer(r doReply) {
+	if err := a.instead[r.Token]; err != nil {
+		delete(a.instead, r.Token)
+		r = doReply{Token: r.Token, Err: err}
+	}
 	if ch := a.waiting[r.Token]; ch != nil {
 		delete(a.waiting, r.Token)
 		switch v := r.Value.(type) {

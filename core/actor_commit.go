@@ -275,8 +275,9 @@ func (a *actor) lose(before mark, batch []Input, c *ConflictError) {
 
 // failOpening ends an opening that succeeded but cannot be stored.
 func (a *actor) failOpening(in inOpened, err *Error) {
-	if o := a.state.Opening; o != nil {
-		a.answer(doReply{Token: o.Token, Err: err})
+	if o := a.state.Opening; o != nil && o.Token != 0 {
+		// The starter is told by the close, when nothing shows the session.
+		a.instead[o.Token] = err
 	}
 	a.again = append(a.again, inClose{Force: true}, in)
 }

@@ -351,6 +351,9 @@ func (h *Harness) listSessions(ctx context.Context, q ListQuery) ([]Resource, []
 func (h *Harness) unstored(q ListQuery, have map[string]bool) []Resource {
 	var out []Resource
 	for _, a := range h.actorsOf(q.Owner) {
+		if p := a.view.Load().state; p.Opening != nil && p.Closing != nil { // it comes to nothing
+			continue
+		}
 		v := a.seen()
 		s := v.Session
 		if have[s.ID] || !(s.Status == StatusOpening && s.Epoch <= 1 || a.degraded.Load()) ||
