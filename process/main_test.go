@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		helpers[name](os.Args[1:])
 		os.Exit(0)
 	}
+	// A signal that whoever started the tests ignores, as nohup does, would be
+	// ignored by the plain layers' commands too: take it, so that it is not.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	// A race detector makes each program wait at its end, unless told not to.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	goleak.VerifyTestMain(m)

@@ -54,7 +54,10 @@ func realExtraDirectories(t *testing.T, b *bench) {
 	if _, err := os.Stat(filepath.Join(other, "a")); err == nil {
 		t.Error("a directory that was not given was written")
 	}
-	if done := contents[core.ToolCompleted](r); len(done) != 2 || done[0].Status != core.ToolOK || done[1].Status != core.ToolFailed {
+	// A command that its sandbox forbids Codex reports as failed, or, when it
+	// ends at once, not at all.
+	done := contents[core.ToolCompleted](r)
+	if len(done) == 0 || done[0].Status != core.ToolOK || len(done) > 1 && done[1].Status != core.ToolFailed {
 		t.Errorf("%+v", done)
 	}
 }
