@@ -118,15 +118,22 @@ func (c *call) end() {
 }
 
 // cancel ends the context of the call with this id, on behalf of the client.
-// An unknown id is ignored: the call may just have finished.
-func (t *calls) cancel(id string) {
+// It reports whether there is such a call: it may just have finished.
+func (t *calls) cancel(id string) bool {
 	t.mu.Lock()
 	c := t.live[id]
 	t.mu.Unlock()
-	if c != nil {
-		c.cancelled.Store(true)
-		c.cancel()
+	if c == nil {
+		return false
 	}
+	c.abort()
+	return true
+}
+
+// abort ends the call's context because its client wants no response.
+func (c *call) abort() {
+	c.cancelled.Store(true)
+	c.cancel()
 }
 
 // drain refuses new calls, ends the streams and waits for the other calls, as

@@ -12,7 +12,8 @@
 //     interrupting, closing) and everything that is not a tool call never
 //     wait, so a client whose calls all block can still act on them.
 //   - A call can be cancelled from the moment its request was read, also
-//     while it waits its turn. A call its client cancelled is not answered.
+//     while it waits its turn, and over HTTP also by a cancellation that
+//     overtakes it. A call its client cancelled is not answered.
 //   - A call's notifications are written before its response and never after
 //     it. None is dropped: a producer that is faster than the client waits.
 //   - Notifications that belong to no call (a list or a resource changed) are

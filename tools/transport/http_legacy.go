@@ -35,7 +35,7 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 		s.client.asks.answer(*e)
 		w.WriteHeader(http.StatusAccepted)
 	case e.Method == "notifications/cancelled":
-		p.calls.cancel(s.key(e.Params.RequestID))
+		s.cancelCall(string(e.Params.RequestID))
 		w.WriteHeader(http.StatusAccepted)
 	case !e.hasID():
 		h.handle(s.ctx, s.client, e, body, discard{}, func(any) error { return nil })
@@ -45,7 +45,10 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 			client: s.client, envelope: e, body: body, key: s.key(e.ID),
 			status: func(any) int { return http.StatusOK },
 			gone:   func(*call) func() { return nil },
-			begin:  func(c *call, _ *answer) func() { return whenLost(r.Context(), c) },
+			begin: func(c *call, _ *answer) func() {
+				s.meet(c, string(e.ID))
+				return whenLost(r.Context(), c)
+			},
 		})
 	}
 }

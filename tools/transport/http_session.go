@@ -18,6 +18,7 @@ type httpSession struct {
 	feed   *feed
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
+	early  earlyCancels
 
 	mu    sync.Mutex
 	busy  int       // requests and streams

@@ -113,6 +113,57 @@ func TestTheEndOfASessionEndsItsCalls(t *testing.T) {
 	<-done
 }
 
+// TestACancellationMayOvertakeItsRequest sends them in the order in which two
+// connections may deliver them.
+func TestACancellationMayOvertakeItsRequest(t *testing.T) {
+	b := besiege(t)
+	session, other, bobs := b.session(aliceToken), b.session(aliceToken), b.session(bobToken)
+	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"same"}}`
+	if response := b.do("POST", cancel, header{"Mcp-Session-Id": session}); response.StatusCode != http.StatusAccepted {
+		t.Errorf("the cancellation: %s", response.Status)
+	}
+	noop := `{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"noop"}}`
+	for name, h := range map[string]header{
+		"the same bearer's other session": {"Mcp-Session-Id": other},
+		"another bearer's session":        {"Mcp-Session-Id": bobs, "Authorization": "Bearer " + bobToken},
+	} {
+		if response := b.do("POST", noop, h); response.StatusCode != http.StatusOK {
+			t.Errorf("a call of %s: %s", name, response.Status)
+		}
+	}
+	wait := `{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"wait"}}`
+	if response := b.do("POST", wait, header{"Mcp-Session-Id": session}); response.StatusCode != http.StatusAccepted {
+		t.Errorf("the cancelled call: %s, want 202", response.Status)
+	}
+	select {
+	case <-b.gate.entered:
+		t.Error("the cancelled call ran")
+	default:
+	}
+	if response := b.do("POST", noop, header{"Mcp-Session-Id": session}); response.StatusCode != http.StatusOK {
+		t.Errorf("a call after it: %s", response.Status)
+	}
+}
+
+// TestACallCancelledInFlightLeavesNothingBehind has the next call use the id
+// of one that was cancelled.
+func TestACallCancelledInFlightLeavesNothingBehind(t *testing.T) {
+	b := besiege(t)
+	session := b.session(aliceToken)
+	done := make(chan *http.Response)
+	go func() {
+		done <- b.do("POST", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`, header{"Mcp-Session-Id": session})
+	}()
+	<-b.gate.entered
+	b.do("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, header{"Mcp-Session-Id": session})
+	if response := <-done; response.StatusCode != http.StatusAccepted {
+		t.Errorf("the cancelled call: %s, want 202", response.Status)
+	}
+	if response := b.do("POST", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, header{"Mcp-Session-Id": session}); response.StatusCode != http.StatusOK {
+		t.Errorf("the next one: %s", response.Status)
+	}
+}
+
 func TestALegacyCallOutlivesItsConnectionForAWhile(t *testing.T) {
 	t.Parallel() // it waits for a grace to pass
 	b := besiege(t)

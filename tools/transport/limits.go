@@ -57,6 +57,9 @@ const (
 	maxConns        = 8192             // connections in all
 	maxSessions     = 1024             // legacy sessions a principal; the longest idle goes
 	maxHTTPStreams  = 256              // GET and subscriptions/listen streams a principal
+	maxEarly        = 64               // cancellations a session that came before their request
+	maxEarlyID      = 256              // bytes of the id of such a request
+	earlyFor        = 10 * time.Second // that a cancellation waits for its request
 	bodyStep        = 64 << 10         // bytes, the first reservation for a body of unknown size
 	shutdownTimeout = time.Second      // for connections to close after the calls are done
 )
