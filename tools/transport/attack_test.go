@@ -339,6 +339,36 @@ func TestHeadersThatNeverEndAreCutOff(t *testing.T) {
 	b.alive()
 }
 
+// TestAPromisedBodyThatNeverComesHoldsNoConnection has strangers announce a
+// body: a server that waits for it, to use the connection again, can be filled
+// up by them.
+func TestAPromisedBodyThatNeverComesHoldsNoConnection(t *testing.T) {
+	b := besiege(t)
+	for name, head := range map[string]string{
+		"without a token": "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n",
+		"in chunks":       "POST /mcp HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"elsewhere":       "POST /healthz HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n",
+		"from elsewhere":  "POST /mcp HTTP/1.1\r\nHost: %s\r\nOrigin: http://evil.example\r\nContent-Length: 10\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a failure waits for its deadline
+			conn, err := net.Dial("tcp", b.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := fmt.Fprintf(conn, head, b.host); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			answer, err := io.ReadAll(conn)
+			if isTimeout(err) || !bytes.HasPrefix(answer, []byte("HTTP/1.1 ")) {
+				t.Errorf("after 5 s: %q, %v", answer, err)
+			}
+		})
+	}
+}
+
 func TestHeadersThatAreTooLargeAreRefused(t *testing.T) {
 	b := besiege(t)
 	conn, err := net.Dial("tcp", b.host)

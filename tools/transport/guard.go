@@ -19,6 +19,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
+	if r.ContentLength != 0 {
+		abandonBody(w) // until somebody wants to read it
+	}
 	if !h.expects(r) {
 		http.Error(w, "this Host or Origin is not served", http.StatusForbidden)
 		return
@@ -37,6 +40,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// abandonBody is for a body that nobody reads. net/http waits for what is left
+// of it after the answer, without end if no deadline is set: enough strangers
+// who announce a body and send none would fill the server.
+func abandonBody(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strayTimeout)) // a writer that has none needs none
 }
 
 // expects reports whether a request was meant for this server. A page in a
@@ -129,6 +139,7 @@ type httpRefusal struct {
 }
 
 func (r *httpRefusal) write(w http.ResponseWriter) {
+	abandonBody(w)
 	w.Header().Set("Connection", "close") // what is left of the body is not read
 	if r.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
@@ -139,7 +150,7 @@ func (r *httpRefusal) write(w http.ResponseWriter) {
 var (
 	errBodyType  = &httpRefusal{http.StatusUnsupportedMediaType, "the Content-Type must be application/json"}
 	errBodySize  = &httpRefusal{http.StatusRequestEntityTooLarge, "the message is too large"}
-	errBodyRoom  = &httpRefusal{http.StatusTooManyRequests, "too many large messages at once: try again"}
+	errBodyRoom  = &httpRefusal{http.StatusTooManyRequests, "too many or too large messages at once: try again"}
 	errBodySlow  = &httpRefusal{http.StatusRequestTimeout, "the body was too slow in coming"}
 	errBodyShort = &httpRefusal{http.StatusBadRequest, "the body ended early"}
 )
@@ -154,8 +165,13 @@ func readBody(w http.ResponseWriter, r *http.Request, p *principal) (message []b
 	if r.ContentLength > MaxMessage {
 		return nil, 0, errBodySize
 	}
+	defer p.reading.Add(-1)
+	if p.reading.Add(1) > maxBodies {
+		return nil, 0, errBodyRoom
+	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a writer that has none needs none
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))                      // a writer that has none needs none
+	defer func() { _ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) }() // it ran while the body came
 	size := int(r.ContentLength)
 	if size < 0 {
 		size = bodyStep // of a body of unknown size, to begin with

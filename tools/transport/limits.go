@@ -50,12 +50,14 @@ const (
 	maxHeader       = 64 << 10         // bytes of a request's headers
 	headerTimeout   = 10 * time.Second // from the connection or first byte to the last header
 	bodyTimeout     = 60 * time.Second // for all of a body
+	strayTimeout    = time.Second      // for a body that nobody reads
 	idleTimeout     = 2 * time.Minute  // of a connection between requests
 	writeTimeout    = 30 * time.Second // for one write to a client that does not read
 	lostGrace       = 10 * time.Second // of a legacy call after its connection is gone
 	maxIdleConns    = 1500             // connections without a request; the oldest goes
 	maxConns        = 8192             // connections in all
 	maxSessions     = 1024             // legacy sessions a principal; the longest idle goes
+	maxBodies       = 1024             // requests a principal whose body is on its way
 	maxHTTPStreams  = 256              // GET and subscriptions/listen streams a principal
 	maxEarly        = 64               // cancellations a session that came before their request
 	maxEarlyID      = 256              // bytes of the id of such a request

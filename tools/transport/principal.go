@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // LocalPrincipal is who calls on stdio and on a Unix socket, and the bearer of
@@ -27,6 +28,8 @@ type principal struct {
 	name  string
 	ctx   context.Context // of everything done on its behalf; carries the name
 	calls *calls
+
+	reading atomic.Int64 // requests whose body is on its way
 
 	mu       sync.Mutex
 	sessions map[string]*httpSession
