@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 // signedIn makes a home of Codex with a sign-in of nobody's by ChatGPT, and
@@ -215,10 +216,10 @@ func TestRealSubscription(t *testing.T) { onCodex(t, 0, realSubscription) }
 
 func realSubscription(t *testing.T, b *bench) {
 	r := b.open(b.onSubscription())
-	if r.conn.Ready().ProviderSessionID == "" {
-		t.Errorf("%+v", r.conn.Ready())
+	if r.Conn.Ready().ProviderSessionID == "" {
+		t.Errorf("%+v", r.Conn.Ready())
 	}
-	r.close()
+	r.Close()
 	for name, file := range map[string][2]string{
 		"an API key":       {"codex/auth.json", `{"OPENAI_API_KEY":"dummy"}`},
 		"another provider": {"codex/config.toml", "model_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"http://127.0.0.1:9\"\n"},
@@ -234,7 +235,7 @@ func realSubscription(t *testing.T, b *bench) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if conn != nil {
-			record(t, conn).close()
+			conntest.Record(t, conn).Close()
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)

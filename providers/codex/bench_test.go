@@ -14,9 +14,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 const requireVar = "HARNESS_MCP_REQUIRE_CLIS"
+
+// patience is how long a test waits for what has to come.
+const patience = conntest.Patience
 
 // realCodexes are the versions that the adapter is held to, each where a
 // variable says, or where the Makefile installs it.
@@ -109,7 +113,7 @@ func (b *bench) session() core.SessionConfig {
 	return core.SessionConfig{SessionID: "ses_test", CWD: b.work, EnvMode: core.EnvReplace, Env: maps.Clone(b.env)}
 }
 
-func (b *bench) open(cfg core.SessionConfig) *recorder {
+func (b *bench) open(cfg core.SessionConfig) *conntest.Recorder {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
@@ -117,7 +121,7 @@ func (b *bench) open(cfg core.SessionConfig) *recorder {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return record(b.t, conn)
+	return conntest.Record(b.t, conn)
 }
 
 // needProc skips a test that looks for processes by /proc.

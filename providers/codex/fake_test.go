@@ -13,6 +13,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
@@ -113,7 +114,7 @@ func (f *fake) handshake() {
 }
 
 // play runs a test against a fake that has been opened, in a bubble of time.
-func play(t *testing.T, cfg core.SessionConfig, test func(f *fake, r *recorder)) {
+func play(t *testing.T, cfg core.SessionConfig, test func(f *fake, r *conntest.Recorder)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -122,9 +123,9 @@ func play(t *testing.T, cfg core.SessionConfig, test func(f *fake, r *recorder))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := record(t, conn)
+		r := conntest.Record(t, conn)
 		test(f, r)
-		r.close()
+		r.Close()
 	})
 }
 
@@ -138,12 +139,12 @@ func fakeProvider(t *testing.T, f *fake) core.Provider {
 }
 
 // begin starts a turn and has it accepted.
-func (f *fake) begin(r *recorder, turn string) {
+func (f *fake) begin(r *conntest.Recorder, turn string) {
 	f.t.Helper()
-	op := r.start(turn, "go")
+	op := r.Start(turn, "go")
 	f.reply(f.expect("turn/start"), `{"turn":{"id":"t1","status":"inProgress"}}`)
 	f.say(`{"method":"turn/started","params":{THREAD,"turn":{"id":"t1","status":"inProgress"}}}`)
-	if done := r.opDone(op); done.Err != nil || done.Ref != "t1" {
+	if done := r.OpDone(op); done.Err != nil || done.Ref != "t1" {
 		f.t.Errorf("start: %+v", done)
 	}
 }

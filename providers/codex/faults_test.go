@@ -12,10 +12,11 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 func TestGarbageDoesNotEndTheConversation(t *testing.T) {
-	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		f.say("Segmentation fault, or so")
 		f.say(`{"method":"item/completed","params":{TURN,"item":{"type":7}}}`)
@@ -23,47 +24,47 @@ func TestGarbageDoesNotEndTheConversation(t *testing.T) {
 		f.say(`{"id":99,"result":{}}`)
 		f.say(`{"method":"item/agentMessage/delta","params":{TURN,"itemId":"unknown","delta":"x"}}`)
 		f.end("completed")
-		r.turnEnded("trn_1")
+		r.TurnEnded("trn_1")
 		var kinds []string
-		for _, e := range contents[core.ProviderEvent](r) {
+		for _, e := range conntest.Contents[core.ProviderEvent](r) {
 			kinds = append(kinds, e.Kind)
 		}
 		if got := strings.Join(kinds, ", "); got != "garbage, brand/new, response without a request, item/agentMessage/delta" {
 			t.Error(got)
 		}
-		if errs := contents[core.ProviderError](r); len(errs) != 1 || errs[0].Code != "unreadable_message" {
+		if errs := conntest.Contents[core.ProviderError](r); len(errs) != 1 || errs[0].Code != "unreadable_message" {
 			t.Errorf("%+v", errs)
 		}
 	})
 }
 
 func TestDeathInTheMiddleOfATurnClosesItsItemsAndIsNotAnEnd(t *testing.T) {
-	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"agentMessage","id":"m1","text":""}}}`)
 		f.say(`{"method":"item/agentMessage/delta","params":{TURN,"itemId":"m1","delta":"half"}}`)
-		content[core.MessageDelta](r)
+		conntest.Content[core.MessageDelta](r)
 		f.die(process.Exit{Code: 101})
-		err := r.ended()
-		if isEOF(err) || core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "exit code 101") {
+		err := r.Ended()
+		if errors.Is(err, io.EOF) || core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "exit code 101") {
 			t.Errorf("ended with %v", err)
 		}
-		if m := contents[core.Message](r); len(m) != 1 || m[0] != (core.Message{Item: "m1", Text: "half", Partial: true}) {
+		if m := conntest.Contents[core.Message](r); len(m) != 1 || m[0] != (core.Message{Item: "m1", Text: "half", Partial: true}) {
 			t.Errorf("messages %+v", m)
 		}
-		for _, n := range r.all() {
+		for _, n := range r.All() {
 			if _, ok := n.(core.TurnEnded); ok {
 				t.Error("a lost link ended the turn")
 			}
 		}
-		if err := r.conn.Send(core.StartTurn{ID: 99}); core.CodeOf(err) != core.CodeSessionUnavailable {
+		if err := r.Conn.Send(core.StartTurn{ID: 99}); core.CodeOf(err) != core.CodeSessionUnavailable {
 			t.Errorf("send: %v", err)
 		}
 	})
 }
 
 func TestFragmentsAreWhole(t *testing.T) {
-	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		text := `{"method":"item/completed","params":{"threadId":"thread","turnId":"t1","item":{"type":"agentMessage","id":"m1","text":"h\u00e9llo"}}}` + "\n"
 		for i := range len(text) {
@@ -72,16 +73,15 @@ func TestFragmentsAreWhole(t *testing.T) {
 			}
 		}
 		f.end("completed")
-		r.turnEnded("trn_1")
-		if m := contents[core.Message](r); len(m) != 1 || m[0].Text != "h\u00e9llo" {
+		r.TurnEnded("trn_1")
+		if m := conntest.Contents[core.Message](r); len(m) != 1 || m[0].Text != "h\u00e9llo" {
 			t.Errorf("%+v", m)
 		}
-		r.checkStream()
 	})
 }
 
 func TestUnknownRequestsAreRefusedAtOnce(t *testing.T) {
-	play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		f.say(`{"method":"item/tool/call","id":"x-1","params":{TURN}}`)
 		line, err := f.in.Next()
@@ -98,17 +98,17 @@ func TestUnknownRequestsAreRefusedAtOnce(t *testing.T) {
 
 func TestRequestForCredentialsFailsTheTurnAndTheLink(t *testing.T) {
 	for _, method := range []string{"account/chatgptAuthTokens/refresh", "attestation/generate"} {
-		play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+		play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 			f.begin(r, "trn_1")
 			f.say(`{"method":"%s","id":7,"params":{}}`, method)
 			if line, err := f.in.Next(); err != nil || !strings.Contains(string(line), `"id":7,"error"`) {
 				t.Errorf("%s, %v", line, err)
 			}
-			end := r.turnEnded("trn_1")
+			end := r.TurnEnded("trn_1")
 			if end.Verdict != core.VerdictFailed || end.Result.Error.Code != core.TurnAuthRequired {
 				t.Errorf("%+v", end)
 			}
-			if err := r.ended(); isEOF(err) {
+			if err := r.Ended(); errors.Is(err, io.EOF) {
 				t.Errorf("ended with %v", err)
 			}
 		})
@@ -117,10 +117,10 @@ func TestRequestForCredentialsFailsTheTurnAndTheLink(t *testing.T) {
 
 func TestUnknownStatusIsNeverASuccess(t *testing.T) {
 	for _, body := range []string{`"status":"inProgress"`, `"status":""`, `"status":"splendid"`, `"status":3`} {
-		play(t, core.SessionConfig{}, func(f *fake, r *recorder) {
+		play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 			f.begin(r, "trn_1")
 			f.say(`{"method":"turn/completed","params":{THREAD,"turn":{"id":"t1",` + body + `}}}`)
-			if end := r.turnEnded("trn_1"); end.Verdict != core.VerdictFailed || end.Result.Error == nil {
+			if end := r.TurnEnded("trn_1"); end.Verdict != core.VerdictFailed || end.Result.Error == nil {
 				t.Errorf("%s: %+v", body, end)
 			}
 		})
@@ -162,7 +162,7 @@ func TestNobodyReadingStopsCodexAndNotUs(t *testing.T) {
 		}
 		for {
 			if _, err := conn.Recv(t.Context()); err != nil {
-				if !isEOF(err) {
+				if !errors.Is(err, io.EOF) {
 					t.Errorf("ended with %v", err)
 				}
 				return
@@ -219,7 +219,7 @@ func TestLaunchGivesTheEnvironmentAndNoPrompt(t *testing.T) {
 	t.Setenv("CODEX_THREAD_ID", "outer")
 	t.Setenv("CLAUDECODE", "1")
 	cfg := core.SessionConfig{SessionID: "ses_1", CWD: "/somewhere", SystemPrompt: "be brief", Env: map[string]string{"MINE": "1"}}
-	play(t, cfg, func(f *fake, _ *recorder) {
+	play(t, cfg, func(f *fake, _ *conntest.Recorder) {
 		env := strings.Join(f.spec.Env, "\n")
 		if f.spec.Dir != "/somewhere" || f.spec.Resource != "ses_1" || f.spec.Args[0] != "app-server" {
 			t.Errorf("%+v", f.spec)
@@ -240,9 +240,9 @@ func TestLaunchGivesTheEnvironmentAndNoPrompt(t *testing.T) {
 
 func TestAnEndThatWeAskedForIsNoLoss(t *testing.T) {
 	for range 50 { // the end of the process and our closing are seen in any order
-		play(t, core.SessionConfig{}, func(_ *fake, r *recorder) {
-			r.close()
-			if err := r.ended(); !isEOF(err) {
+		play(t, core.SessionConfig{}, func(_ *fake, r *conntest.Recorder) {
+			r.Close()
+			if err := r.Ended(); !errors.Is(err, io.EOF) {
 				t.Fatalf("closed with %v", err)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
 
@@ -92,7 +93,7 @@ func (r *replayer) drainOutput() {
 	r.t.Helper()
 	out := r.tr.take()
 	for _, n := range out.notices {
-		fmt.Fprintln(&r.log, brief(n))
+		fmt.Fprintln(&r.log, conntest.Brief(n))
 		if err := r.watch.See(n); err != nil {
 			r.t.Error(err)
 		}
@@ -104,11 +105,11 @@ func (r *replayer) drainOutput() {
 		switch {
 		case f.method != "":
 			r.sent[f.method] = append(r.sent[f.method], f.tag)
-			fmt.Fprintf(&r.log, "-> %s %s\n", f.method, jsonOf(f.params))
+			fmt.Fprintf(&r.log, "-> %s %s\n", f.method, conntest.JSON(f.params))
 		case f.refuse != "":
 			fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.id, f.refuse)
 		default:
-			fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, jsonOf(f.params))
+			fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, conntest.JSON(f.params))
 		}
 	}
 	r.armed = r.armed || out.arm

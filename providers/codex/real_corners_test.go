@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 func TestRealSkillsOfASessionAreOffered(t *testing.T) { onCodex(t, 0, realSkills) }
@@ -20,8 +21,8 @@ func realSkills(t *testing.T, b *bench) {
 	}
 	cfg.Skills = []string{filepath.Join(b.root, "one", "heron", skillFile), filepath.Join(b.root, "many")}
 	r := b.open(cfg)
-	r.start("trn_1", "say fine")
-	r.turnEnded("trn_1")
+	r.Start("trn_1", "say fine")
+	r.TurnEnded("trn_1")
 	body := string(b.model.Requests()[0].Body)
 	for _, want := range []string{"heron", "stork", "crane"} {
 		if !strings.Contains(body, want+": wades slowly") {
@@ -46,8 +47,8 @@ func realExtraDirectories(t *testing.T, b *bench) {
 	cfg.AddDirs = []string{given}
 	cfg.ProviderOptions = map[string]json.RawMessage{optionConfig: []byte(`{"sandbox_workspace_write.exclude_slash_tmp":true,"sandbox_workspace_write.exclude_tmpdir_env_var":true}`)}
 	r := b.open(cfg)
-	r.start("trn_1", "run touch "+filepath.Join(given, "a"), "run touch "+filepath.Join(other, "a"), "say done")
-	r.turnEnded("trn_1")
+	r.Start("trn_1", "run touch "+filepath.Join(given, "a"), "run touch "+filepath.Join(other, "a"), "say done")
+	r.TurnEnded("trn_1")
 	if _, err := os.Stat(filepath.Join(given, "a")); err != nil {
 		t.Error(err)
 	}
@@ -56,7 +57,7 @@ func realExtraDirectories(t *testing.T, b *bench) {
 	}
 	// A command that its sandbox forbids Codex reports as failed, or, when it
 	// ends at once, not at all.
-	done := contents[core.ToolCompleted](r)
+	done := conntest.Contents[core.ToolCompleted](r)
 	if len(done) == 0 || done[0].Status != core.ToolOK || len(done) > 1 && done[1].Status != core.ToolFailed {
 		t.Errorf("%+v", done)
 	}
@@ -67,22 +68,22 @@ func TestRealThreadHasOneWriter(t *testing.T) { onCodex(t, 0, realOneWriter) }
 func realOneWriter(t *testing.T, b *bench) {
 	cfg := b.session()
 	first := b.open(cfg)
-	first.start("trn_1", "say hello")
-	first.turnEnded("trn_1")
-	cfg.ProviderSesID = first.conn.Ready().ProviderSessionID
+	first.Start("trn_1", "say hello")
+	first.TurnEnded("trn_1")
+	cfg.ProviderSesID = first.Conn.Ready().ProviderSessionID
 	_, err := b.provider().Open(t.Context(), cfg)
 	if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), "open in another program") || core.AsError(err).Hint == "" {
 		t.Errorf("a second writer: %v", err)
 	}
 	cfg.Fork = true
 	fork := b.open(cfg)
-	fork.start("trn_1", "remember")
-	if msg := content[core.Message](fork); !strings.Contains(msg.Text, "say hello") {
+	fork.Start("trn_1", "remember")
+	if msg := conntest.Content[core.Message](fork); !strings.Contains(msg.Text, "say hello") {
 		t.Errorf("the fork says %q", msg.Text)
 	}
-	fork.turnEnded("trn_1")
-	first.start("trn_2", "say still mine")
-	if end := first.turnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
+	fork.TurnEnded("trn_1")
+	first.Start("trn_2", "say still mine")
+	if end := first.TurnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
 		t.Errorf("%+v", end)
 	}
 }
@@ -92,21 +93,20 @@ func TestRealSubAgentAsksWithinItsParentsTurn(t *testing.T) { onCodex(t, 0, real
 func realSubAgent(t *testing.T, b *bench) {
 	r := b.open(b.session())
 	// The parent waits in a command meanwhile.
-	r.start("trn_1", `call spawn_agent {"message":"escalate touch below.txt\nsay from below"}`, "run while [ ! -e below.txt ]; do sleep 0.1; done", "say over")
-	q := r.request()
+	r.Start("trn_1", `call spawn_agent {"message":"escalate touch below.txt\nsay from below"}`, "run while [ ! -e below.txt ]; do sleep 0.1; done", "say over")
+	q := r.Request()
 	if q.Turn != "trn_1" || q.Spec.Kind != core.KindCommandApproval || !strings.Contains(q.Spec.Prompt, "touch below.txt") {
 		t.Errorf("request %+v", q)
 	}
-	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
-	if end := r.turnEnded("trn_1"); end.Verdict != core.VerdictCompleted {
+	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
+	if end := r.TurnEnded("trn_1"); end.Verdict != core.VerdictCompleted {
 		t.Errorf("%+v", end)
 	}
-	said := contents[core.Message](r)
+	said := conntest.Contents[core.Message](r)
 	if len(said) == 0 || slices.ContainsFunc(said, func(m core.Message) bool { return m.Text != "over" }) {
 		t.Errorf("the parent says %+v", said)
 	}
-	if s := contents[core.ToolStarted](r); len(s) != 2 || s[0].Kind != core.ToolAgent {
+	if s := conntest.Contents[core.ToolStarted](r); len(s) != 2 || s[0].Kind != core.ToolAgent {
 		t.Errorf("the parent's tools are %+v", s)
 	}
-	r.checkStream()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 func TestRealStatus(t *testing.T) {
@@ -47,37 +48,36 @@ func realMCPServerOfASession(t *testing.T, b *bench) {
 	cfg.MCPServers = map[string]json.RawMessage{"tiny": entry}
 	r := b.open(cfg)
 
-	r.start("trn_1", "call write {}", "outputs")
-	q := r.request()
+	r.Start("trn_1", "call write {}", "outputs")
+	q := r.Request()
 	if q.Spec.Kind != core.KindPermission || q.Spec.Details.Tool != "tiny.write" {
 		t.Errorf("request %+v", q)
 	}
-	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeSession}})
-	if done := content[core.ToolCompleted](r); done.Status != core.ToolOK || done.Output != "written by plum" {
+	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeSession}})
+	if done := conntest.Content[core.ToolCompleted](r); done.Status != core.ToolOK || done.Output != "written by plum" {
 		t.Errorf("%+v", done)
 	}
-	r.turnEnded("trn_1")
+	r.TurnEnded("trn_1")
 
-	r.start("trn_2", "call write {}", "call form {}", "say done")
-	q = r.request() // the approval of "write" holds for the session
+	r.Start("trn_2", "call write {}", "call form {}", "say done")
+	q = r.Request() // the approval of "write" holds for the session
 	if q.Spec.Kind != core.KindMCPElicitation || q.Spec.Prompt != "Your name?" || !strings.Contains(string(q.Spec.Schema), "name") {
 		t.Errorf("request %+v", q)
 	}
-	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionAnswer, Content: json.RawMessage(`{"name":"Ada"}`)}})
-	if end := r.turnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
+	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionAnswer, Content: json.RawMessage(`{"name":"Ada"}`)}})
+	if end := r.TurnEnded("trn_2"); end.Verdict != core.VerdictCompleted {
 		t.Errorf("%+v", end)
 	}
-	if last := contents[core.ToolCompleted](r); !strings.Contains(last[len(last)-1].Output, "Ada") {
+	if last := conntest.Contents[core.ToolCompleted](r); !strings.Contains(last[len(last)-1].Output, "Ada") {
 		t.Errorf("%+v", last)
 	}
 
-	r.start("trn_3", "call form {}", "say done")
-	q = r.request()
-	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionCancel}})
-	if end := r.turnEnded("trn_3"); end.Verdict != core.VerdictCancelled {
+	r.Start("trn_3", "call form {}", "say done")
+	q = r.Request()
+	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionCancel}})
+	if end := r.TurnEnded("trn_3"); end.Verdict != core.VerdictCancelled {
 		t.Errorf("a cancelled form: %+v", end)
 	}
-	r.checkStream()
 }
 
 func TestRealSettingsReachTheModel(t *testing.T) {
@@ -93,9 +93,9 @@ func realSettingsReachTheModel(t *testing.T, b *bench) {
 	if err := os.WriteFile(picture, onePixel, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	op := core.StartTurn{ID: r.nextOp(), TurnID: "trn_1", Input: core.TurnInput{Prompt: `say {"n":3}`, Attachments: []string{picture}, ReasoningEffort: "high"}}
-	r.send(op)
-	end := r.turnEnded("trn_1")
+	op := core.StartTurn{ID: r.NextOp(), TurnID: "trn_1", Input: core.TurnInput{Prompt: `say {"n":3}`, Attachments: []string{picture}, ReasoningEffort: "high"}}
+	r.Send(op)
+	end := r.TurnEnded("trn_1")
 	if string(end.Result.StructuredOutput) != `{"n":3}` {
 		t.Errorf("structured output %s, error %+v", end.Result.StructuredOutput, end.Result.Error)
 	}
@@ -105,17 +105,16 @@ func realSettingsReachTheModel(t *testing.T, b *bench) {
 			t.Errorf("the model was not given %s", want)
 		}
 	}
-	if done := r.opDone(r.send(core.Configure{ID: r.nextOp(), Changes: core.Changes{Model: "other-model", ApprovalMode: core.ApprovalPrompt, SandboxMode: core.SandboxUnrestricted}})); done.Err != nil {
+	if done := r.OpDone(r.Send(core.Configure{ID: r.NextOp(), Changes: core.Changes{Model: "other-model", ApprovalMode: core.ApprovalPrompt, SandboxMode: core.SandboxUnrestricted}})); done.Err != nil {
 		t.Fatal(done.Err)
 	}
-	r.start("trn_2", "run touch configured", "say {}")
-	q := r.request()
-	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
-	r.turnEnded("trn_2")
+	r.Start("trn_2", "run touch configured", "say {}")
+	q := r.Request()
+	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
+	r.TurnEnded("trn_2")
 	if last := b.model.Requests(); !strings.Contains(string(last[len(last)-1].Body), `"model":"other-model"`) {
 		t.Error("the model did not change")
 	}
-	r.checkStream()
 }
 
 func TestRealEscalationLeavesTheSandboxOnlyWhenApproved(t *testing.T) {
@@ -124,16 +123,16 @@ func TestRealEscalationLeavesTheSandboxOnlyWhenApproved(t *testing.T) {
 
 func realEscalationLeavesTheSandboxOnlyWhenApproved(t *testing.T, b *bench) {
 	r := b.open(b.session())
-	r.start("trn_1", "escalate touch out.txt", "say done")
-	q := r.request()
+	r.Start("trn_1", "escalate touch out.txt", "say done")
+	q := r.Request()
 	if q.Spec.Kind != core.KindCommandApproval || q.Spec.Details.Reason == "" {
 		t.Errorf("%+v", q)
 	}
 	if _, err := os.Stat(filepath.Join(b.work, "out.txt")); err == nil {
 		t.Error("it ran before the answer")
 	}
-	r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
-	r.turnEnded("trn_1")
+	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}})
+	r.TurnEnded("trn_1")
 	if _, err := os.Stat(filepath.Join(b.work, "out.txt")); err != nil {
 		t.Error(err)
 	}
@@ -147,25 +146,24 @@ func realInterruptWithARequestOpenWithdrawsIt(t *testing.T, b *bench) {
 	cfg := b.session()
 	cfg.ApprovalMode = core.ApprovalPrompt
 	r := b.open(cfg)
-	r.start("trn_1", "run touch x", "say done")
-	q := r.request()
-	r.send(core.Interrupt{ID: r.nextOp(), TurnID: "trn_1", Requests: []string{q.Ref}})
-	if end := r.turnEnded("trn_1"); end.Verdict != core.VerdictCancelled {
+	r.Start("trn_1", "run touch x", "say done")
+	q := r.Request()
+	r.Send(core.Interrupt{ID: r.NextOp(), TurnID: "trn_1", Requests: []string{q.Ref}})
+	if end := r.TurnEnded("trn_1"); end.Verdict != core.VerdictCancelled {
 		t.Errorf("%+v", end)
 	}
-	if w := contents[core.Warning](r); len(w) > 0 && w[len(w)-1].Code == "command_left_running" {
+	if w := conntest.Contents[core.Warning](r); len(w) > 0 && w[len(w)-1].Code == "command_left_running" {
 		t.Error("a command that never ran is said to run on")
 	}
-	late := r.opDone(r.send(core.Respond{ID: r.nextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove}}))
+	late := r.OpDone(r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionApprove}}))
 	if late.Err == nil || late.Err.Code != core.CodeRequestNotPending {
 		t.Errorf("a late answer: %+v", late)
 	}
-	r.start("trn_2", "say fine")
-	r.turnEnded("trn_2")
+	r.Start("trn_2", "say fine")
+	r.TurnEnded("trn_2")
 	if _, err := os.Stat(filepath.Join(b.work, "x")); err == nil {
 		t.Error("the command ran")
 	}
-	r.checkStream()
 }
 
 func TestRealSilentModelCanBeInterrupted(t *testing.T) {
@@ -174,10 +172,10 @@ func TestRealSilentModelCanBeInterrupted(t *testing.T) {
 
 func realSilentModelCanBeInterrupted(t *testing.T, b *bench) {
 	r := b.open(b.session())
-	r.start("trn_1", "silent")
-	r.until("its begin", func(n core.Notice) bool { _, ok := n.(core.TurnBegan); return ok })
-	r.send(core.Interrupt{ID: r.nextOp(), TurnID: "trn_1"})
-	if end := r.turnEnded("trn_1"); end.Verdict != core.VerdictCancelled {
+	r.Start("trn_1", "silent")
+	r.Until("its begin", func(n core.Notice) bool { _, ok := n.(core.TurnBegan); return ok })
+	r.Send(core.Interrupt{ID: r.NextOp(), TurnID: "trn_1"})
+	if end := r.TurnEnded("trn_1"); end.Verdict != core.VerdictCancelled {
 		t.Errorf("%+v", end)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 func TestModesBecomePolicyAndSandbox(t *testing.T) {
@@ -49,11 +50,11 @@ func TestSandboxPolicyKeepsTheDetailsOfItsKind(t *testing.T) {
 		core.SandboxReadOnly:       `{"type":"readOnly","networkAccess":false}`,
 		core.SandboxUnrestricted:   `{"type":"dangerFullAccess"}`,
 	} {
-		if got := jsonOf((modes{sandbox: mode}).policy(known, nil)); got != want {
+		if got := conntest.JSON((modes{sandbox: mode}).policy(known, nil)); got != want {
 			t.Errorf("%s: %s", mode, got)
 		}
 	}
-	got := jsonOf((modes{sandbox: core.SandboxWorkspaceWrite}).policy(nil, []string{"/more"}))
+	got := conntest.JSON((modes{sandbox: core.SandboxWorkspaceWrite}).policy(nil, []string{"/more"}))
 	if want := `{"type":"workspaceWrite","writableRoots":["/more"],"networkAccess":false,"excludeTmpdirEnvVar":false,"excludeSlashTmp":false}`; got != want {
 		t.Error(got)
 	}
@@ -77,7 +78,7 @@ func TestSettingsBecomeThreadParams(t *testing.T) {
 		`"mcp_servers.far":{"http_headers":{"X":"1"},"url":"http://127.0.0.1/mcp"},` +
 		`"mcp_servers.local":{"args":["-y"],"command":"x","env":{"A":"1"}},` +
 		`"model_reasoning_effort":"high","sandbox_workspace_write.writable_roots":["/more"],"web_search":"disabled"},"developerInstructions":"be brief"}`
-	if d := cmp.Diff(want, jsonOf(p)); d != "" {
+	if d := cmp.Diff(want, conntest.JSON(p)); d != "" {
 		t.Error(d)
 	}
 	cfg.ProviderSesID = "01a22860-6db1-79b3-9738-19bd3b8e8bb9"
@@ -131,8 +132,8 @@ func TestPromptsReachCodexAsText(t *testing.T) {
 	})
 	want := `[{"type":"text","text":"/compact --now"},{"type":"text","text":"more"},{"type":"image","url":"data:image/png;base64,AAAA"},` +
 		`{"type":"localImage","path":"/w/a.PNG"},{"type":"text","text":"Attached file: /w/b.txt"}]`
-	if err != nil || jsonOf(list) != want {
-		t.Errorf("%s, %v", jsonOf(list), err)
+	if err != nil || conntest.JSON(list) != want {
+		t.Errorf("%s, %v", conntest.JSON(list), err)
 	}
 	if _, err := userInput(core.TurnInput{Content: []core.ContentBlock{{Type: "smell"}}}); err == nil || err.Code != core.CodeCapability {
 		t.Error(err)
@@ -312,7 +313,7 @@ func TestQueueGivesWhatItHasBeforeItsEnd(t *testing.T) {
 		if n, err := q.take(t.Context()); err != nil || n.(core.OpDone).Op != 1 {
 			t.Error(n, err)
 		}
-		if _, err := q.take(t.Context()); !isEOF(err) {
+		if _, err := q.take(t.Context()); !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}
 	})

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
+	"unicode/utf16"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -35,13 +37,22 @@ func Brief(n core.Notice) string {
 	return fmt.Sprintf("%T", n)
 }
 
-// JSON is a value as JSON, or why it is not.
+// JSON is a value as JSON in ASCII, which is what golden files are written in,
+// or why it is not.
 func JSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	return string(raw)
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(string(raw))) {
+		if unit < 128 {
+			b.WriteByte(byte(unit))
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+	}
+	return b.String()
 }
 
 // given is a struct as JSON without the fields that say nothing, so that a new

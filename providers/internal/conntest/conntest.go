@@ -1,6 +1,6 @@
 // Package conntest helps tests of an adapter to talk to a Conn: it reads all
 // notices, waits for the one that a test needs, and holds the whole
-// conversation to what every Conn promises.
+// conversation to what every Conn promises. It is for tests only.
 package conntest
 
 import (
@@ -62,6 +62,7 @@ func Record(t *testing.T, conn core.Conn) *Recorder {
 	return r
 }
 
+// Close ends the conversation, which must work, and waits for the end of Recv.
 func (r *Recorder) Close() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -118,6 +119,7 @@ func (r *Recorder) All() []core.Notice {
 	return append([]core.Notice(nil), r.notices...)
 }
 
+// Summary shows all that came so far, a line for each notice.
 func (r *Recorder) Summary() string {
 	var b strings.Builder
 	for _, n := range r.All() {
@@ -126,11 +128,13 @@ func (r *Recorder) Summary() string {
 	return b.String()
 }
 
+// NextOp gives an op its id.
 func (r *Recorder) NextOp() core.OpID {
 	r.ops++
 	return r.ops
 }
 
+// Send hands over an op, which must be taken, and gives its id.
 func (r *Recorder) Send(op core.Op) core.OpID {
 	r.t.Helper()
 	r.mu.Lock()
@@ -148,16 +152,19 @@ func (r *Recorder) Start(turn string, script ...string) core.OpID {
 	return r.Send(core.StartTurn{ID: r.NextOp(), TurnID: turn, Input: core.TurnInput{Prompt: strings.Join(script, "\n")}})
 }
 
+// OpDone waits for the outcome of an op.
 func (r *Recorder) OpDone(op core.OpID) core.OpDone {
 	r.t.Helper()
 	return r.Until("OpDone", func(n core.Notice) bool { d, ok := n.(core.OpDone); return ok && d.Op == op }).(core.OpDone)
 }
 
+// TurnEnded waits for the end of a turn.
 func (r *Recorder) TurnEnded(turn string) core.TurnEnded {
 	r.t.Helper()
 	return r.Until("end of "+turn, func(n core.Notice) bool { e, ok := n.(core.TurnEnded); return ok && e.Turn == turn }).(core.TurnEnded)
 }
 
+// Request waits for the next request.
 func (r *Recorder) Request() core.RequestRaised {
 	r.t.Helper()
 	return r.Until("request", func(n core.Notice) bool { _, ok := n.(core.RequestRaised); return ok }).(core.RequestRaised)
