@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -92,13 +93,22 @@ func (s *stream) send(n mcp.JSONRPCNotification) {
 	}
 }
 
-func (c *client) subscribe(uri string) {
+// subscribe notes that the client wants to hear of a resource. It fails when
+// that is more than is kept of one client.
+func (c *client) subscribe(uri string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, known := c.uris[uri]; !known && len(c.uris) >= maxURIs {
+		return fmt.Errorf("there are %d subscriptions: give one up first", maxURIs)
+	}
+	if len(uri) >= maxURI {
+		return fmt.Errorf("a subscription's URI must be shorter than %d bytes", maxURI)
+	}
 	if c.uris == nil {
 		c.uris = make(map[string]struct{})
 	}
 	c.uris[uri] = struct{}{}
+	return nil
 }
 
 func (c *client) unsubscribe(uri string) {

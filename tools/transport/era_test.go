@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -365,5 +366,33 @@ func testAModernClientWithoutAStreamHearsNothing(t *testing.T, dial dialer) {
 	c.WaitFor(0, isUpdate("x://end"))
 	if got := c.Notifications(mcp.MethodNotificationToolsListChanged); len(got) != 0 {
 		t.Errorf("%d notifications nobody asked for", len(got))
+	}
+}
+
+func TestWhatAClientSubscribesToIsBounded(t *testing.T) {
+	c := mcptest.Pipe(t, newServer())
+	c.Initialize(t.Context())
+	subscribe := func(uri string) error {
+		return c.Do(t.Context(), "resources/subscribe", map[string]any{"uri": uri}, nil)
+	}
+	if err := subscribe("x://" + strings.Repeat("a", 4096)); err == nil {
+		t.Error("a name of 4 KiB was kept")
+	}
+	for i := range 1024 {
+		if err := subscribe(fmt.Sprint("x://", i)); err != nil {
+			t.Fatalf("subscription %d: %v", i, err)
+		}
+	}
+	if err := subscribe("x://one-more"); err == nil || !strings.Contains(err.Error(), "1024") {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := subscribe("x://0"); err != nil {
+		t.Errorf("one that there is: %v", err)
+	}
+	if err := c.Do(t.Context(), "resources/unsubscribe", map[string]any{"uri": "x://0"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := subscribe("x://one-more"); err != nil {
+		t.Errorf("after one was given up: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func (f *feed) SetLogLevel(level mcp.LoggingLevel) { f.client.setLogLevel(level)
 func (f *feed) GetLogLevel() mcp.LoggingLevel { return f.client.getLogLevel() }
 
 // SubscribeToResource records a subscription of the client.
-func (f *feed) SubscribeToResource(uri string) { f.client.subscribe(uri) }
+func (f *feed) SubscribeToResource(uri string) { _ = f.client.subscribe(uri) }
 
 // UnsubscribeFromResource removes a subscription of the client.
 func (f *feed) UnsubscribeFromResource(uri string) { f.client.unsubscribe(uri) }

@@ -23,6 +23,8 @@ const (
 	maxQuickCalls  = 256       // control tools, lists, reads: calls that never wait
 	maxStreams     = 32        // open subscriptions/listen
 	maxHeldBytes   = 128 << 20 // requests of all calls in flight, in bytes
+	maxURIs        = 1024      // resources/subscribe of one client
+	maxURI         = 4096      // bytes of one of them
 	maxAsks        = 128       // requests to the client that await their answer
 
 	abandonAfter = 500 * time.Millisecond // for cancelled calls, and for writes at the end

@@ -28,15 +28,15 @@ type session struct {
 }
 
 var (
-	_ server.ClientSession                    = (*session)(nil)
-	_ server.SessionWithClientInfo            = (*session)(nil)
-	_ server.SessionWithLogging               = (*session)(nil)
-	_ server.SessionWithElicitation           = (*session)(nil)
-	_ server.SessionWithSampling              = (*session)(nil)
-	_ server.SessionWithRoots                 = (*session)(nil)
-	_ server.SessionWithProtocolVersion       = (*session)(nil)
-	_ server.SessionWithResourceSubscriptions = (*session)(nil)
-	_ server.SessionWithSubscriptionFilter    = (*session)(nil)
+	_ server.ClientSession                       = (*session)(nil)
+	_ server.SessionWithClientInfo               = (*session)(nil)
+	_ server.SessionWithLogging                  = (*session)(nil)
+	_ server.SessionWithElicitation              = (*session)(nil)
+	_ server.SessionWithSampling                 = (*session)(nil)
+	_ server.SessionWithRoots                    = (*session)(nil)
+	_ server.SessionWithProtocolVersion          = (*session)(nil)
+	_ server.SessionWithResourceSubscriptionsErr = (*session)(nil)
+	_ server.SessionWithSubscriptionFilter       = (*session)(nil)
 )
 
 func newSession(ctx context.Context, c *client, to sink, e *envelope) *session {
@@ -210,12 +210,16 @@ func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.L
 	return result, nil
 }
 
-// SubscribeToResource records that the client, or the stream this request
+// SubscribeToResource is SubscribeToResourceErr for who cannot be told.
+func (s *session) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
+
+// SubscribeToResourceErr records that the client, or the stream this request
 // opens, wants to hear of changes of a resource.
-func (s *session) SubscribeToResource(uri string) {
-	if !s.modern {
-		s.client.subscribe(uri)
-	} // a stream's resources are in its filter
+func (s *session) SubscribeToResourceErr(uri string) error {
+	if s.modern {
+		return nil // a stream's resources are in its filter
+	}
+	return s.client.subscribe(uri)
 }
 
 // UnsubscribeFromResource undoes SubscribeToResource.
