@@ -36,6 +36,10 @@
 //
 // turn/steer cuts what the model is saying; version 0.150 lets it finish first.
 //
+// Codex shows a command once it has run for about 150 ms, or has ended before
+// that. What it said until then is in no delta, and in 0.150 not in the whole
+// output either; one that its sandbox refuses by then has no item at all.
+//
 // # Whose bill
 //
 // By default Codex uses whatever sign-in and model provider it finds. With the

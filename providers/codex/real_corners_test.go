@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
@@ -47,7 +48,8 @@ func realExtraDirectories(t *testing.T, b *bench) {
 	cfg.AddDirs = []string{given}
 	cfg.ProviderOptions = map[string]json.RawMessage{optionConfig: []byte(`{"sandbox_workspace_write.exclude_slash_tmp":true,"sandbox_workspace_write.exclude_tmpdir_env_var":true}`)}
 	r := b.open(cfg)
-	r.Start("trn_1", "run touch "+filepath.Join(given, "a"), "run touch "+filepath.Join(other, "a"), "say done")
+	// The second one lives longer than Codex waits before it shows a command.
+	r.Start("trn_1", "run touch "+filepath.Join(given, "a"), "run sleep 1; touch "+filepath.Join(other, "a"), "say done")
 	r.TurnEnded("trn_1")
 	if _, err := os.Stat(filepath.Join(given, "a")); err != nil {
 		t.Error(err)
@@ -55,11 +57,74 @@ func realExtraDirectories(t *testing.T, b *bench) {
 	if _, err := os.Stat(filepath.Join(other, "a")); err == nil {
 		t.Error("a directory that was not given was written")
 	}
-	// A command that its sandbox forbids Codex reports as failed, or, when it
-	// ends at once, not at all.
-	done := conntest.Contents[core.ToolCompleted](r)
-	if len(done) == 0 || done[0].Status != core.ToolOK || len(done) > 1 && done[1].Status != core.ToolFailed {
+	if done := conntest.Contents[core.ToolCompleted](r); len(done) != 2 || done[0].Status != core.ToolOK || done[1].Status != core.ToolFailed {
 		t.Errorf("%+v", done)
+	}
+}
+
+func TestRealCommandRefusedAtOnceIsTheModelsAlone(t *testing.T) { onCodex(t, 0, realRefusedAtOnce) }
+
+// Both versions show a command once it has run for about 150 ms, or has ended
+// before that. One that ends before that and whose output reads like the refusal
+// of a sandbox they tell their model of, and nobody else: there is no frame of
+// it. On a slow machine the command lives longer, and is shown.
+func realRefusedAtOnce(t *testing.T, b *bench) {
+	cfg := b.session()
+	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxReadOnly
+	r := b.open(cfg)
+	r.Start("trn_1", "run touch a", "outputs")
+	r.TurnEnded("trn_1")
+	if said := conntest.Contents[core.Message](r); len(said) != 1 || !strings.Contains(said[0].Text, "cannot touch") {
+		t.Errorf("the model was told %+v", said)
+	}
+	done := conntest.Contents[core.ToolCompleted](r)
+	if frames := framesWith(r, wire.ItemCommand); frames == 0 && len(done) > 0 {
+		t.Errorf("nothing was said of %+v", done)
+	} else if frames > 0 && (len(done) != 1 || done[0].Status != core.ToolFailed) {
+		t.Errorf("%d frames were taken for %+v", frames, done)
+	}
+}
+
+// framesWith counts the frames of Codex's with a word in them.
+func framesWith(r *conntest.Recorder, word string) int {
+	n := 0
+	for _, notice := range r.All() {
+		if c, ok := notice.(core.Content); ok && strings.Contains(string(c.Raw), word) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestRealFirstOutputOfACommand(t *testing.T) { onCodex(t, 0, realFirstOutput) }
+
+// What a command says before Codex shows it (see realRefusedAtOnce) is in no
+// delta. The newest version has it in the whole output, the oldest nowhere.
+func realFirstOutput(t *testing.T, b *bench) {
+	cfg := b.session()
+	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxUnrestricted
+	r := b.open(cfg)
+	r.Start("trn_1", "run echo one; sleep 1; echo two", "outputs")
+	r.TurnEnded("trn_1")
+	if said := conntest.Contents[core.Message](r); len(said) != 1 || !strings.Contains(said[0].Text, `one\ntwo`) {
+		t.Errorf("the model was told %+v", said)
+	}
+	streamed := ""
+	for _, d := range conntest.Contents[core.CommandOutputDelta](r) {
+		streamed += d.Text
+	}
+	want := "one\ntwo\n"
+	if b.name == "oldest" {
+		want = streamed
+	}
+	if streamed != "two\n" && streamed != "one\ntwo\n" {
+		t.Errorf("streamed %q", streamed)
+	}
+	if done := conntest.Contents[core.ToolCompleted](r); len(done) != 1 || done[0].Output != want {
+		t.Errorf("completed %+v, want the output %q", done, want)
+	}
+	if streamed == "two\n" && framesWith(r, wire.CommandOutputDelta) != 1 {
+		t.Error("a delta of Codex's was lost")
 	}
 }
 
