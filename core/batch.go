@@ -2,8 +2,6 @@ package core
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -41,8 +39,9 @@ type EncodedBatch struct {
 	// batch without one.
 	Kind ResourceKind
 	Rows []Row
-	// Digest tells the exact same batch from any other.
-	Digest [sha256.Size]byte
+	// Digest tells the exact same batch from any other. It is only good for
+	// comparing within this process.
+	Digest BatchDigest
 	// Bytes is about how much the batch writes.
 	Bytes int
 }
@@ -177,43 +176,6 @@ func (b Batch) keys() []KeyRecord {
 		}
 	}
 	return keys
-}
-
-// digest hashes all that a batch would write, each part with its length.
-func (e EncodedBatch) digest() (sum [sha256.Size]byte) {
-	h := sha256.New()
-	var buf []byte
-	num := func(n uint64) { buf = binary.AppendUvarint(buf, n) }
-	text := func(s string) { num(uint64(len(s))); buf = append(buf, s...) }
-	blob := func(b []byte) { num(uint64(len(b))); h.Write(buf); h.Write(b); buf = buf[:0] }
-	text(e.Owner)
-	text(e.Resource)
-	text(e.Instance)
-	num(e.ExpectSeq)
-	for _, flag := range []bool{e.Create, e.Replace} {
-		buf = append(buf, map[bool]byte{true: 1}[flag])
-	}
-	for _, ev := range e.Events {
-		num(ev.Seq)
-		for _, s := range []string{ev.ID, ev.TurnID, ev.RequestID, ev.Provider, string(ev.Type)} {
-			text(s)
-		}
-		num(uint64(ev.At.UnixNano()))
-		blob(ev.Data)
-		blob(ev.Raw)
-	}
-	for _, r := range e.Rows {
-		text(string(r.Kind))
-		blob(r.Body)
-	}
-	for _, k := range e.Keys {
-		for _, s := range []string{k.Owner, k.Tool, k.Key, k.ArgsHash, k.Resource, k.TurnID, k.Request} {
-			text(s)
-		}
-	}
-	h.Write(buf)
-	h.Sum(sum[:0])
-	return sum
 }
 
 // Position is where a page of a list ended: behind the row of that time and

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -67,7 +66,7 @@ type memAggregate struct {
 	provider string
 	instance string
 	lastSeq  uint64
-	digest   [sha256.Size]byte // of the last batch
+	digest   BatchDigest // of the last batch
 	events   []Event
 	bytes    int
 	written  uint64 // clock of the last commit

@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // Compression of chunks. One encoder and one decoder serve the whole process;
@@ -63,13 +61,11 @@ func turnsOf(data []byte) (turns []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = eachEvent(events, "", func(ev core.Event) bool {
-		if ev.TurnID != "" && !slices.Contains(turns, ev.TurnID) {
-			turns = append(turns, ev.TurnID)
-		}
-		return true
-	})
-	return turns, err
+	f := framesOf(events)
+	for f.next() {
+		turns = withTurn(turns, f.turn)
+	}
+	return turns, f.err()
 }
 
 // chunk is a chunk that is to be written.
@@ -81,29 +77,57 @@ type chunk struct {
 	data, raw   []byte
 }
 
-// chunksOf packs a run of events.
-func chunksOf(events []core.Event) (out []chunk) {
-	for len(events) > 0 {
-		c := chunk{first: events[0].Seq}
-		var b block
-		for c.n < len(events) && c.n < chunkEvents && (c.n == 0 || len(b.events)+len(b.raw) < chunkBytes) {
-			ev := events[c.n]
-			b.add(ev)
-			c.types |= typeMask(ev.Type)
-			if ev.TurnID != "" && (len(c.turns) == 0 || c.turns[len(c.turns)-1] != ev.TurnID) && !slices.Contains(c.turns, ev.TurnID) {
-				c.turns = append(c.turns, ev.TurnID)
-			}
-			c.last = ev.Seq
-			c.n++
-		}
-		events = events[c.n:]
-		c.data = compress(b.events)
-		if len(b.raw) > 0 {
-			c.raw = compress(b.raw)
-		}
-		out = append(out, c)
+// withTurn adds a turn to those that a chunk has events of.
+func withTurn(turns []string, id string) []string {
+	if n := len(turns); id == "" || n > 0 && turns[n-1] == id || slices.Contains(turns, id) {
+		return turns
 	}
-	return out
+	return append(turns, id)
+}
+
+// chunker packs a run of events of one resource into chunks.
+type chunker struct {
+	after uint64 // what comes up to here is left out
+	done  []chunk
+	open  chunk
+	block block
+}
+
+// add takes the events of a block and their raw frames.
+func (c *chunker) add(events, raw []byte) error {
+	f, raws := framesOf(events), rawFrames{reader: reader{data: raw}}
+	for f.next() {
+		if f.seq <= c.after {
+			continue
+		}
+		if c.open.n == 0 {
+			c.open.first = f.seq
+		}
+		c.block.addFrame(&f.frame, raws.of(f.seq))
+		c.open.last, c.open.types, c.open.turns = f.seq, c.open.types|f.mask(), withTurn(c.open.turns, f.turn)
+		if c.open.n++; c.open.n == chunkEvents || len(c.block.events)+len(c.block.raw) >= chunkBytes {
+			c.close()
+		}
+	}
+	if raws.bad {
+		return errBlock
+	}
+	return f.err()
+}
+
+// close ends the open chunk, if it has anything, and gives all.
+func (c *chunker) close() []chunk {
+	if c.open.n == 0 {
+		return c.done
+	}
+	c.open.data = compress(c.block.events)
+	if len(c.block.raw) > 0 {
+		c.open.raw = compress(c.block.raw)
+	}
+	c.done = append(c.done, c.open)
+	c.open = chunk{}
+	c.block = block{events: c.block.events[:0], raw: c.block.raw[:0]}
+	return c.done
 }
 
 func (c *chunk) put(tx *tx, resource int64) error {

@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 
@@ -22,13 +21,12 @@ func (s *Store) Commit(ctx context.Context, b core.Batch) error {
 	}
 	// Encoded here, side by side with other callers, and so that nothing of the
 	// caller's memory is read once it has left.
-	var blocks block
-	for i, ev := range e.Events {
-		if i == 0 {
-			c.first = ev.Seq
-		}
-		blocks.add(ev)
-		c.last = ev.Seq
+	blocks := newBlock(e.Events)
+	for i := range e.Events {
+		blocks.add(&e.Events[i])
+	}
+	if n := len(e.Events); n > 0 {
+		c.first, c.last = e.Events[0].Seq, e.Events[n-1].Seq
 	}
 	c.block, c.raw, c.Events = blocks.events, blocks.raw, nil
 	return s.write(ctx, "writing "+b.Resource, 1+len(e.Rows), e.Bytes, c.apply)
@@ -44,22 +42,21 @@ type commit struct {
 }
 
 func (c *commit) apply(tx *tx) error {
-	old, found, err := tx.resource(c.Owner, c.Resource)
+	r, err := tx.resource(c.Owner, c.Resource)
 	if err != nil {
 		return err
 	}
-	if found && bytes.Equal(old.digest, c.Digest[:digestBytes]) {
+	if r != nil && r.digest == c.Digest {
 		return nil // the exact same batch again
 	}
-	if err := c.check(old, found); err != nil {
+	if err := c.check(r); err != nil {
 		return err
 	}
-	rows, err := c.checkIDs(tx, old, found)
+	rows, err := c.checkIDs(tx, r)
 	if err != nil {
 		return err
 	}
-	r, err := c.putResource(tx, old, found)
-	if err != nil {
+	if r, err = c.putResource(tx, r); err != nil {
 		return err
 	}
 	if err := c.putSnapshots(tx, r.key, rows); err != nil {
@@ -70,17 +67,14 @@ func (c *commit) apply(tx *tx) error {
 			return err
 		}
 	}
-	x := slice{resource: r.key, first: c.first, last: c.last, n: c.events}
-	copy(x.digest[:], c.Digest[:])
-	tx.log(x, c.block, c.raw)
-	r.lastSeq, r.digest = int64(c.last), c.Digest[:digestBytes]
-	tx.remember(resourceID{c.Owner, c.Resource}, r)
+	tx.log(entry{slice: slice{first: c.first, last: c.last, n: uint32(c.events)}, resource: r.key, digest: c.Digest}, c.block, c.raw)
+	r.lastSeq, r.digest = int64(c.last), c.Digest
 	return nil
 }
 
-// check compares the batch with the stored resource.
-func (c *commit) check(old resource, found bool) error {
-	kept := found && !c.Replace
+// check compares the batch with the stored resource, nil if there is none.
+func (c *commit) check(old *resource) error {
+	kept := old != nil && !c.Replace
 	if kept && (c.Create || c.Kind != "" && string(c.Kind) != old.kind) {
 		return &core.ConflictError{Kind: c.IDKind(), ID: c.Resource, Stored: uint64(old.lastSeq)}
 	}
@@ -99,8 +93,10 @@ func (c *commit) check(old resource, found bool) error {
 
 // checkIDs looks the ids of the batch's rows and keys up. It gives the key of
 // each row that is already stored, 0 for a new one.
-func (c *commit) checkIDs(tx *tx, old resource, found bool) (rows []int64, err error) {
-	rows = make([]int64, len(c.Rows))
+func (c *commit) checkIDs(tx *tx, old *resource) (rows []int64, err error) {
+	if len(c.Rows) > 0 {
+		rows = make([]int64, len(c.Rows))
+	}
 	for i, r := range c.Rows {
 		var in int64
 		stored, err := tx.one(noContext, "SELECT key, resource FROM snapshot WHERE id = ? AND kind = ? AND owner = ?",
@@ -108,7 +104,7 @@ func (c *commit) checkIDs(tx *tx, old resource, found bool) (rows []int64, err e
 		if err != nil {
 			return nil, err
 		}
-		if stored && !(found && in == old.key) {
+		if stored && !(old != nil && in == old.key) {
 			return nil, &core.ConflictError{Kind: string(r.Kind) + "_id", ID: r.ID}
 		}
 		if c.Replace {
@@ -124,30 +120,33 @@ func (c *commit) checkIDs(tx *tx, old resource, found bool) (rows []int64, err e
 }
 
 // putResource sees to the resource's own row, which seldom changes.
-func (c *commit) putResource(tx *tx, old resource, found bool) (resource, error) {
-	if found && c.Replace {
-		if err := dropResource(tx, old.key); err != nil {
-			return old, err
+func (c *commit) putResource(tx *tx, r *resource) (*resource, error) {
+	if r != nil && c.Replace {
+		if err := dropResource(tx, r.key); err != nil {
+			return nil, err
 		}
-		found = false
+		r = nil
 	}
-	if found {
-		r := old
-		r.instance, r.provider = cmp.Or(c.Instance, r.instance), cmp.Or(c.provider, r.provider)
-		if r.instance == old.instance && r.provider == old.provider {
+	if r != nil {
+		instance, provider := cmp.Or(c.Instance, r.instance), cmp.Or(c.provider, r.provider)
+		if r.instance == instance && r.provider == provider {
 			return r, nil
 		}
-		_, err := tx.run("UPDATE resource SET instance = ?, provider = ? WHERE key = ?", r.instance, r.provider, r.key)
+		r.instance, r.provider = instance, provider
+		_, err := tx.run("UPDATE resource SET instance = ?, provider = ? WHERE key = ?", instance, provider, r.key)
 		return r, err
 	}
-	r := resource{kind: string(c.Kind), provider: c.provider, instance: c.Instance}
+	r = &resource{kind: string(c.Kind), provider: c.provider, instance: c.Instance}
 	put, err := tx.exec("INSERT INTO resource (owner, id, kind, provider, instance) VALUES (?, ?, ?, ?, ?)",
 		c.Owner, c.Resource, r.kind, r.provider, r.instance)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	r.key, err = put.LastInsertId()
-	return r, err
+	if r.key, err = put.LastInsertId(); err != nil {
+		return nil, err
+	}
+	tx.remember(resourceID{c.Owner, c.Resource}, r)
+	return r, nil
 }
 
 func (c *commit) putSnapshots(tx *tx, resource int64, rows []int64) error {

@@ -59,18 +59,27 @@ type rowCache struct {
 	bytes int
 }
 
-func (r *rowCache) read(ctx context.Context, c *conn, id int64, raw bool) (logRow, error) {
-	if row, ok := r.rows[id]; ok {
+// slice gives a slice's blocks.
+func (r *rowCache) slice(ctx context.Context, c *conn, x slice, raw bool) (events, frames []byte, err error) {
+	row, err := r.read(ctx, c, x, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	return row.cut(x, raw)
+}
+
+func (r *rowCache) read(ctx context.Context, c *conn, x slice, raw bool) (logRow, error) {
+	if row, ok := r.rows[x.row]; ok {
 		return row, nil
 	}
-	row, err := readRow(ctx, c, id, raw)
-	if err != nil {
+	row, err := readRow(ctx, c, x.row, raw)
+	if err != nil || int(x.size) == len(row.events) { // nobody else's
 		return row, err
 	}
 	if r.rows == nil || r.bytes > rowCacheBytes {
 		r.rows, r.bytes = map[int64]logRow{}, 0
 	}
-	r.rows[id] = row
+	r.rows[x.row] = row
 	r.bytes += row.size()
 	return row, nil
 }
@@ -118,7 +127,7 @@ func (s *Store) lookAll(ctx context.Context, c *conn, f func(unpacked func(resou
 		if err != nil {
 			return err
 		}
-		if err := s.tail.add(fresh); err != nil {
+		if err := s.tail.read(fresh); err != nil {
 			return err
 		}
 		if n := len(fresh); n > 0 {
@@ -127,7 +136,8 @@ func (s *Store) lookAll(ctx context.Context, c *conn, f func(unpacked func(resou
 		return f(func(r resource) []slice {
 			// What has been added since is not in this transaction; what is in
 			// its chunks the row tells.
-			return slices.DeleteFunc(slices.Clone(s.tail.of(r.key)), func(x slice) bool { return x.row <= r.packed || x.row > newest })
+			list, _ := s.tail.of(r.key)
+			return slices.DeleteFunc(slices.Clone(list), func(x slice) bool { return x.row <= r.packed || x.row > newest })
 		})
 	})
 }
@@ -154,11 +164,7 @@ func (p *page) fromLog(ctx context.Context, c *conn, list []slice) error {
 		if x.n == 0 || x.last <= p.q.After || p.q.Until != 0 && x.first > p.q.Until {
 			continue
 		}
-		row, err := p.rows.read(ctx, c, x.row, p.q.Raw)
-		if err != nil {
-			return err
-		}
-		events, raw, err := row.cut(x, p.q.Raw)
+		events, raw, err := p.rows.slice(ctx, c, x, p.q.Raw)
 		if err != nil {
 			return err
 		}
@@ -185,7 +191,7 @@ func readRow(ctx context.Context, c *conn, id int64, raw bool) (row logRow, err 
 
 // cut gives a slice's blocks.
 func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
-	if x.at+x.size > len(r.events) || raw && x.rawAt+x.rawLen > len(r.raw) {
+	if uint64(x.at)+uint64(x.size) > uint64(len(r.events)) || raw && uint64(x.rawAt)+uint64(x.rawLen) > uint64(len(r.raw)) {
 		return nil, nil, errBlock
 	}
 	events = r.events[x.at : x.at+x.size]
@@ -268,40 +274,40 @@ func selectChunks(q core.EventQuery, mask, resource int64) (sql string, args []a
 
 // add takes what matches from a block, in the order of the page.
 func (p *page) add(data, raw []byte) error {
-	var frames map[uint64][]byte
-	if p.q.Raw {
-		var err error
-		if frames, err = rawFrames(raw); err != nil {
-			return err
-		}
-	}
 	var all []core.Event // of the block, for a tail
-	err := eachEvent(data, p.q.Resource, func(ev core.Event) bool {
-		if p.q.Until != 0 && ev.Seq > p.q.Until {
-			return false
+	f, raws := framesOf(data), rawFrames{reader: reader{data: raw}}
+	for f.next() {
+		if p.q.Until != 0 && f.seq > p.q.Until {
+			break
 		}
-		if !p.wants(ev) {
-			return true
+		if !p.wants(&f.frame) {
+			continue
 		}
-		ev.Raw = frames[ev.Seq]
+		ev := f.event(p.q.Resource)
+		if p.q.Raw {
+			ev.Raw = raws.of(f.seq)
+		}
 		if p.q.Tail {
 			all = append(all, ev)
-			return true
+		} else if !p.take(ev) {
+			break
 		}
-		return p.take(ev)
-	})
+	}
 	slices.Reverse(all)
 	for _, ev := range all {
 		if !p.take(ev) {
 			break
 		}
 	}
-	return err
+	if raws.bad {
+		return errBlock
+	}
+	return f.err()
 }
 
-func (p *page) wants(ev core.Event) bool {
-	return ev.Seq > p.q.After && (p.q.TurnID == "" || ev.TurnID == p.q.TurnID) &&
-		(len(p.q.Types) == 0 || slices.Contains(p.q.Types, ev.Type))
+func (p *page) wants(f *frame) bool {
+	return f.seq > p.q.After && (p.q.TurnID == "" || f.turn == p.q.TurnID) &&
+		(len(p.q.Types) == 0 || f.mask()&p.mask != 0 && slices.Contains(p.q.Types, f.kind()))
 }
 
 // take adds an event unless the page is full.

@@ -2,7 +2,9 @@ package sqlitestore
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -70,74 +72,146 @@ func typeMask(types ...core.EventType) int64 {
 	return mask
 }
 
-// before is what a frame is written against.
-type before struct {
+// frame is an event as a block has it: what costs to make of it is left for
+// when it is wanted.
+type frame struct {
 	seq                     uint64
 	at                      int64
+	number                  uint64 // of the type; noNumber for one that is written out
+	oddType                 core.EventType
 	turn, request, provider string
+	id                      uuid.UUID
+	oddID                   string // in place of id, if isOddID
+	isOddID                 bool
+	version                 int
+	data                    []byte // nil for none
+}
+
+// noNumber stands for a type that is not in eventTypes.
+const noNumber = math.MaxUint64
+
+// frameOf takes an event apart.
+func frameOf(ev *core.Event) frame {
+	f := frame{seq: ev.Seq, at: nanos(ev.At), turn: ev.TurnID, request: ev.RequestID, provider: ev.Provider, version: ev.SchemaVersion, data: ev.Data}
+	var ok bool
+	if f.number, ok = typeNumber[ev.Type]; !ok {
+		f.number, f.oddType = noNumber, ev.Type
+	}
+	if f.id, ok = eventUUID(ev.ID); !ok {
+		f.oddID, f.isOddID = ev.ID, true
+	}
+	return f
+}
+
+// event undoes frameOf.
+func (f *frame) event(resource string) core.Event {
+	ev := core.Event{Resource: resource, SchemaVersion: f.version, Seq: f.seq, At: fromNanos(f.at), Type: f.kind(),
+		TurnID: f.turn, RequestID: f.request, Provider: f.provider, ID: f.oddID, Data: f.data}
+	if !f.isOddID {
+		ev.ID = uuidText(f.id)
+	}
+	return ev
+}
+
+func (f *frame) kind() core.EventType {
+	if f.number == noNumber {
+		return f.oddType
+	}
+	return eventTypes[f.number]
+}
+
+// mask is the frame's type as typeMask has it.
+func (f *frame) mask() int64 {
+	if f.number < otherTypes {
+		return 1 << f.number
+	}
+	return 1 << otherTypes
 }
 
 // block builds the two blocks of a run of events.
 type block struct {
 	events, raw []byte
 	n           int
-	prev        before
+	prev        frame // what the next is written against
 }
 
-func (b *block) add(ev core.Event) {
+// newBlock has room for a run of events.
+func newBlock(events []core.Event) block {
+	size, raw := 0, 0
+	for i := range events {
+		size += len(events[i].Data) + frameRoom
+		if n := len(events[i].Raw); n > 0 {
+			raw += n + frameRoom
+		}
+	}
+	b := block{events: make([]byte, 0, size)}
+	if raw > 0 {
+		b.raw = make([]byte, 0, raw)
+	}
+	return b
+}
+
+// frameRoom is about what a frame takes beside its data.
+const frameRoom = 96
+
+func (b *block) add(ev *core.Event) {
+	f := frameOf(ev)
+	b.addFrame(&f, ev.Raw)
+}
+
+func (b *block) addFrame(f *frame, raw []byte) {
 	p, out := &b.prev, b.events
 	var flags byte
-	number, known := typeNumber[ev.Type]
-	id, uuidOK := eventUUID(ev.ID)
 	set := func(bit byte, on bool) {
 		if on {
 			flags |= bit
 		}
 	}
-	set(newTurn, ev.TurnID != p.turn)
-	set(newRequest, ev.RequestID != p.request)
-	set(newProvider, ev.Provider != p.provider)
-	set(oddType, !known)
-	set(oddID, !uuidOK)
-	set(oddVersion, ev.SchemaVersion != core.SchemaVersion)
-	set(noData, ev.Data == nil)
-	at := nanos(ev.At)
+	set(newTurn, f.turn != p.turn)
+	set(newRequest, f.request != p.request)
+	set(newProvider, f.provider != p.provider)
+	set(oddType, f.number == noNumber)
+	set(oddID, f.isOddID)
+	set(oddVersion, f.version != core.SchemaVersion)
+	set(noData, f.data == nil)
 	out = append(out, flags)
-	out = binary.AppendUvarint(out, ev.Seq-p.seq)
-	out = binary.AppendVarint(out, at-p.at)
-	if known {
-		out = binary.AppendUvarint(out, number)
+	out = binary.AppendUvarint(out, f.seq-p.seq)
+	out = binary.AppendVarint(out, f.at-p.at)
+	if f.number == noNumber {
+		out = appendText(out, string(f.oddType))
 	} else {
-		out = appendText(out, string(ev.Type))
+		out = binary.AppendUvarint(out, f.number)
 	}
-	for _, f := range []struct {
-		bit byte
-		s   string
-	}{{newTurn, ev.TurnID}, {newRequest, ev.RequestID}, {newProvider, ev.Provider}} {
-		if flags&f.bit != 0 {
-			out = appendText(out, f.s)
-		}
+	if flags&newTurn != 0 {
+		out = appendText(out, f.turn)
 	}
-	if uuidOK {
-		out = append(out, id[:]...)
+	if flags&newRequest != 0 {
+		out = appendText(out, f.request)
+	}
+	if flags&newProvider != 0 {
+		out = appendText(out, f.provider)
+	}
+	if f.isOddID {
+		out = appendText(out, f.oddID)
 	} else {
-		out = appendText(out, ev.ID)
+		out = append(out, f.id[:]...)
 	}
 	if flags&oddVersion != 0 {
-		out = binary.AppendVarint(out, int64(ev.SchemaVersion))
+		out = binary.AppendVarint(out, int64(f.version))
 	}
-	if ev.Data != nil {
-		out = binary.AppendUvarint(out, uint64(len(ev.Data)))
-		out = append(out, ev.Data...)
+	if f.data != nil {
+		out = binary.AppendUvarint(out, uint64(len(f.data)))
+		out = append(out, f.data...)
 	}
 	b.events = out
-	if len(ev.Raw) > 0 {
-		b.raw = binary.AppendUvarint(b.raw, ev.Seq)
-		b.raw = binary.AppendUvarint(b.raw, uint64(len(ev.Raw)))
-		b.raw = append(b.raw, ev.Raw...)
+	if len(raw) > 0 {
+		b.raw = binary.AppendUvarint(b.raw, f.seq)
+		b.raw = binary.AppendUvarint(b.raw, uint64(len(raw)))
+		b.raw = append(b.raw, raw...)
 	}
 	b.n++
-	*p = before{ev.Seq, at, ev.TurnID, ev.RequestID, ev.Provider}
+	b.prev = *f
+	b.prev.data = nil
 }
 
 func appendText(b []byte, s string) []byte {
@@ -145,92 +219,116 @@ func appendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// eventUUID gives the UUID of an id that is nothing but a prefix before it.
+// eventUUID gives the UUID of an id that is nothing but a prefix before it, in
+// the usual writing.
 func eventUUID(id string) (u uuid.UUID, ok bool) {
 	text, ok := strings.CutPrefix(id, core.PrefixEvent)
-	if !ok {
+	if !ok || len(text) != uuidLen {
 		return u, false
 	}
+	for i := range len(text) {
+		if c := text[i]; c >= 'A' && c <= 'F' { // reads the same and is another text
+			return u, false
+		}
+	}
 	u, err := uuid.Parse(text)
-	return u, err == nil && u.String() == text
+	return u, err == nil
 }
+
+// uuidLen is the length of a UUID with its four hyphens.
+const uuidLen = 36
 
 // errBlock says that a stored block cannot be read.
 var errBlock = errors.New("a block of events is damaged")
 
-// eachEvent reads a block and calls each with its events until each says stop.
-// Their data shares the block's memory.
-func eachEvent(data []byte, resource string, each func(ev core.Event) (more bool)) (err error) {
-	r := reader{data: data}
-	var p before
-	for len(r.data) > 0 {
-		ev := core.Event{Resource: resource, SchemaVersion: core.SchemaVersion}
-		flags := r.byte()
-		p.seq += r.uvarint()
-		p.at += r.varint()
-		if flags&oddType != 0 {
-			ev.Type = core.EventType(r.text())
-		} else if n := r.uvarint(); n < uint64(len(eventTypes)) {
-			ev.Type = eventTypes[n]
-		} else {
-			return errBlock
-		}
-		if flags&newTurn != 0 {
-			p.turn = r.text()
-		}
-		if flags&newRequest != 0 {
-			p.request = r.text()
-		}
-		if flags&newProvider != 0 {
-			p.provider = r.text()
-		}
-		if flags&oddID != 0 {
-			ev.ID = r.text()
-		} else {
-			ev.ID = uuidText(r.take(uint64(len(uuid.UUID{}))))
-		}
-		if flags&oddVersion != 0 {
-			ev.SchemaVersion = int(r.varint())
-		}
-		if flags&noData == 0 {
-			ev.Data = r.take(r.uvarint())
-		}
-		if r.bad {
-			return errBlock
-		}
-		ev.Seq, ev.At = p.seq, fromNanos(p.at)
-		ev.TurnID, ev.RequestID, ev.Provider = p.turn, p.request, p.provider
-		if !each(ev) {
-			return nil
-		}
+// frames reads a block, frame by frame.
+type frames struct {
+	reader
+	frame
+}
+
+func framesOf(block []byte) frames { return frames{reader: reader{data: block}} }
+
+// next reads the next frame. It is false at the end, and when the block is bad.
+// The frame's data shares the block's memory.
+func (f *frames) next() bool {
+	if len(f.reader.data) == 0 {
+		return false
+	}
+	flags := f.byte()
+	f.seq += f.uvarint()
+	f.at += f.varint()
+	f.number, f.frame.oddType = noNumber, ""
+	if flags&oddType != 0 {
+		f.frame.oddType = core.EventType(f.text())
+	} else if f.number = f.uvarint(); f.number >= uint64(len(eventTypes)) {
+		f.bad = true
+	}
+	if flags&newTurn != 0 {
+		f.turn = f.text()
+	}
+	if flags&newRequest != 0 {
+		f.request = f.text()
+	}
+	if flags&newProvider != 0 {
+		f.provider = f.text()
+	}
+	f.isOddID, f.frame.oddID = flags&oddID != 0, ""
+	if f.isOddID {
+		f.frame.oddID = f.text()
+	} else {
+		copy(f.id[:], f.take(uint64(len(f.id))))
+	}
+	f.version = core.SchemaVersion
+	if flags&oddVersion != 0 {
+		f.version = int(f.varint())
+	}
+	f.frame.data = nil
+	if flags&noData == 0 {
+		f.frame.data = f.take(f.uvarint())
+	}
+	return !f.bad
+}
+
+// err says, after the last frame, whether the block could be read.
+func (f *frames) err() error {
+	if f.bad {
+		return errBlock
 	}
 	return nil
 }
 
-func uuidText(b []byte) string {
-	u, err := uuid.FromBytes(b)
-	if err != nil {
-		return "" // the reader has noticed
-	}
-	var text [len(core.PrefixEvent) + 36]byte
+func uuidText(u uuid.UUID) string {
+	var text [len(core.PrefixEvent) + uuidLen]byte
 	n := copy(text[:], core.PrefixEvent)
-	b, _ = u.MarshalText() // never fails
-	copy(text[n:], b)
+	for i, b := range u {
+		switch i {
+		case 4, 6, 8, 10:
+			text[n] = '-'
+			n++
+		}
+		n += hex.Encode(text[n:], []byte{b})
+	}
 	return string(text[:])
 }
 
-// rawFrames reads a block of raw frames, by seq.
-func rawFrames(data []byte) (map[uint64][]byte, error) {
-	r := reader{data: data}
-	frames := map[uint64][]byte{}
-	for len(r.data) > 0 {
-		seq := r.uvarint()
-		frames[seq] = r.take(r.uvarint())
-		if r.bad {
-			return nil, errBlock
-		}
+// rawFrames reads a block of raw frames beside the events that they belong to.
+type rawFrames struct {
+	reader
+	seq  uint64
+	text []byte
+}
+
+// of gives the raw frame of an event, nil if it has none. Ask in order of seq.
+func (r *rawFrames) of(seq uint64) []byte {
+	for r.seq < seq && len(r.data) > 0 {
+		r.seq = r.uvarint()
+		r.text = r.take(r.uvarint())
 	}
-	return frames, nil
+	if r.seq != seq {
+		return nil
+	}
+	return r.text
 }
 
 // reader takes a block apart. After the first thing that is not there it is bad

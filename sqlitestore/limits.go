@@ -15,7 +15,7 @@ const (
 	// roomForEvents is how many events a page has room for at once.
 	roomForEvents = 1024
 	// rowCacheBytes is how much of the log a reading transaction keeps.
-	rowCacheBytes = 16 << 20
+	rowCacheBytes = 4 << 20
 	// cacheResources is how many resources' rows the writer remembers.
 	cacheResources = 8192
 
@@ -26,8 +26,10 @@ const (
 	packAfter  = 5 * time.Second
 	// packResources is how many are packed between two looks at the time.
 	packResources = 256
-	// packWrites is how many of them one transaction takes.
+	// packWrites is how many of them one transaction takes, and packAtOnce how
+	// many bytes of their slices.
 	packWrites = 64
+	packAtOnce = 2 << 20
 	// chunkEvents and chunkBytes end a chunk. A last chunk of at most half of
 	// that is written again with what comes.
 	chunkEvents = 256

@@ -2,9 +2,12 @@ package sqlitestore
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // The log is where a commit goes: a table in the order of writing, without any
@@ -18,16 +21,21 @@ import (
 // slice is one batch's events within a row of the log.
 type slice struct {
 	row           int64
-	resource      int64
 	first, last   uint64
-	n             int
-	at, size      int // where its events are in the row
-	rawAt, rawLen int
-	digest        [digestBytes]byte
+	n             uint32
+	at, size      uint32 // where its events are in the row
+	rawAt, rawLen uint32
 }
 
-// digestBytes is how much of a batch's digest is kept.
-const digestBytes = 16
+// entry is what a row's directory says of a slice.
+type entry struct {
+	slice
+	resource int64
+	digest   [digestBytes]byte // of the batch
+}
+
+// digestBytes is the length of a batch's digest.
+const digestBytes = len(core.BatchDigest{})
 
 // logRow is a row that is being filled or has been read.
 type logRow struct {
@@ -35,31 +43,38 @@ type logRow struct {
 	dir, events, raw []byte
 }
 
-// add puts a batch's blocks behind what the row has.
-func (r *logRow) add(s slice, events, raw []byte) {
-	for _, n := range []uint64{uint64(s.resource), s.first, s.last, uint64(s.n), uint64(len(events)), uint64(len(raw))} {
+// add puts a batch's blocks behind what the row has and notes where.
+func (r *logRow) add(e *entry, events, raw []byte) {
+	e.row, e.at, e.size = r.id, uint32(len(r.events)), uint32(len(events))
+	e.rawAt, e.rawLen = uint32(len(r.raw)), uint32(len(raw))
+	for _, n := range [...]uint64{uint64(e.resource), e.first, e.last, uint64(e.n), uint64(len(events)), uint64(len(raw))} {
 		r.dir = binary.AppendUvarint(r.dir, n)
 	}
-	r.dir = append(r.dir, s.digest[:]...)
+	r.dir = append(r.dir, e.digest[:]...)
 	r.events = append(r.events, events...)
 	r.raw = append(r.raw, raw...)
 }
 
+// empty says that a row has no entries.
+func (r *logRow) empty() bool { return len(r.dir) == 0 }
+
 func (r *logRow) size() int { return len(r.dir) + len(r.events) + len(r.raw) }
 
-// slices reads a row's directory.
-func (r *logRow) slices() (out []slice, err error) {
+// entries reads a row's directory.
+func (r *logRow) entries() (out []entry, err error) {
 	d := reader{data: r.dir}
-	at, rawAt := 0, 0
+	var at, rawAt uint64
 	for len(d.data) > 0 {
-		s := slice{row: r.id, resource: int64(d.uvarint()), first: d.uvarint(), last: d.uvarint(), n: int(d.uvarint()),
-			at: at, size: int(d.uvarint()), rawAt: rawAt, rawLen: int(d.uvarint())}
-		copy(s.digest[:], d.take(digestBytes))
-		if d.bad {
+		e := entry{resource: int64(d.uvarint())}
+		e.row, e.first, e.last, e.n = r.id, d.uvarint(), d.uvarint(), uint32(d.uvarint())
+		size, rawLen := d.uvarint(), d.uvarint()
+		copy(e.digest[:], d.take(uint64(digestBytes)))
+		if d.bad || at+size > math.MaxUint32 || rawAt+rawLen > math.MaxUint32 {
 			return nil, errBlock
 		}
-		at, rawAt = at+s.size, rawAt+s.rawLen
-		out = append(out, s)
+		e.at, e.size, e.rawAt, e.rawLen = uint32(at), uint32(size), uint32(rawAt), uint32(rawLen)
+		at, rawAt = at+size, rawAt+rawLen
+		out = append(out, e)
 	}
 	return out, nil
 }
@@ -76,7 +91,8 @@ type tail struct {
 
 // pending is what a resource has in the log.
 type pending struct {
-	slices []slice // grows at the end and is cut at the front, never changed
+	slices []slice           // grows at the end and is cut at the front, never changed
+	digest [digestBytes]byte // of the last one's batch
 	events int
 	bytes  int
 	since  time.Time // when the oldest of it was met
@@ -86,14 +102,14 @@ func newTail() *tail {
 	return &tail{open: map[int64]*pending{}, rows: map[int64]int{}}
 }
 
-// of gives a resource's slices.
-func (t *tail) of(resource int64) []slice {
+// of gives a resource's slices and the digest of its last batch.
+func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.open[resource]; p != nil {
-		return p.slices
+		return p.slices, p.digest
 	}
-	return nil
+	return nil, [digestBytes]byte{}
 }
 
 func (t *tail) last() int64 {
@@ -102,36 +118,50 @@ func (t *tail) last() int64 {
 	return t.seen
 }
 
-// add takes over rows in order. Those that it knows it leaves out.
-func (t *tail) add(rows []logRow) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
+// read takes over rows in order, as they are on disk. Those that it knows it
+// leaves out.
+func (t *tail) read(rows []logRow) error {
 	for i := range rows {
-		if rows[i].id <= t.seen {
-			continue
-		}
-		list, err := rows[i].slices()
+		list, err := rows[i].entries()
 		if err != nil {
 			return err
 		}
-		t.seen = rows[i].id
-		t.rows[t.seen] = len(list)
-		for _, s := range list {
-			p := t.open[s.resource]
-			if p == nil {
-				p = &pending{since: now}
-				t.open[s.resource] = p
-			}
-			p.slices = append(p.slices, s)
-			p.events += s.n
-			p.bytes += s.size + s.rawLen
-		}
-		if len(list) == 0 {
-			t.dead = append(t.dead, t.seen)
-		}
+		t.add(rows[i:i+1], list)
 	}
 	return nil
+}
+
+// add takes over rows in order with the entries of their directories. Rows that
+// it knows it leaves out.
+func (t *tail) add(rows []logRow, list []entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.seen
+	for i := range rows {
+		if id := rows[i].id; id > known {
+			t.seen, t.rows[id] = id, 0
+			if rows[i].empty() {
+				t.dead = append(t.dead, id)
+			}
+		}
+	}
+	now := time.Now()
+	for i := range list {
+		e := &list[i]
+		if e.row <= known {
+			continue
+		}
+		t.rows[e.row]++
+		p := t.open[e.resource]
+		if p == nil {
+			p = &pending{since: now}
+			t.open[e.resource] = p
+		}
+		p.slices = append(p.slices, e.slice)
+		p.digest = e.digest
+		p.events += int(e.n)
+		p.bytes += int(e.size) + int(e.rawLen)
+	}
 }
 
 // drop forgets a resource's slices up to a row: they are packed, or the
@@ -146,8 +176,8 @@ func (t *tail) drop(resource, upTo int64) {
 	n := 0
 	for ; n < len(p.slices) && p.slices[n].row <= upTo; n++ {
 		s := p.slices[n]
-		p.events -= s.n
-		p.bytes -= s.size + s.rawLen
+		p.events -= int(s.n)
+		p.bytes -= int(s.size) + int(s.rawLen)
 		if left, ok := t.rows[s.row]; ok {
 			t.rows[s.row] = left - 1
 			if left == 1 {

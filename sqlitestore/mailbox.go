@@ -16,8 +16,8 @@ func (s *Store) PutAnswer(ctx context.Context, a core.Answer) error {
 		return err
 	}
 	return s.write(ctx, "leaving an answer", 1, len(body), func(tx *tx) error {
-		r, found, err := tx.resource(a.Owner, a.SessionID)
-		if err != nil || !found || r.kind != string(core.KindSession) {
+		r, err := tx.resource(a.Owner, a.SessionID)
+		if err != nil || r == nil || r.kind != string(core.KindSession) {
 			return failureOr(err, core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID))
 		}
 		n, err := tx.run("INSERT OR IGNORE INTO answer (id, resource, at, settled, body) VALUES (?, ?, ?, 0, ?)", a.ID, r.key, a.At, body)

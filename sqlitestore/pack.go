@@ -3,11 +3,8 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // Packing moves slices of the log into chunks. A server packs what its own
@@ -21,14 +18,15 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	if len(keys) > packResources && !all {
 		keys, more = keys[:packResources], true
 	}
-	for some := range slices.Chunk(keys, packWrites) {
-		jobs, err := s.prepare(ctx, some)
+	for len(keys) > 0 {
+		jobs, n, err := s.prepare(ctx, keys)
 		if err == nil && len(jobs) > 0 {
 			err = s.writePacked(ctx, jobs)
 		}
 		if err != nil {
 			return true // met again at the next tick
 		}
+		keys = keys[n:]
 	}
 	s.deleteDead(ctx)
 	return more || s.waiting()
@@ -52,43 +50,61 @@ type packing struct {
 	key      int64
 	was, now int64 // packed, before and after
 	last     uint64
-	digest   []byte
+	digest   [digestBytes]byte
 	merge    int64 // the last chunk, if it is written again; 0 for none
 	chunks   []chunk
 	gone     bool
 }
 
-// prepare reads the slices of resources, if they are this server's to pack, and
-// makes chunks of them.
-func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []packing, err error) {
+// portion is the part of a resource's slices that is packed at once.
+func portion(list []slice, room int) (part []slice, bytes int) {
+	for i, x := range list {
+		// A row is packed whole: what is packed is known by the last row.
+		if bytes >= room && i > 0 && x.row != list[i-1].row {
+			return list[:i], bytes
+		}
+		bytes += int(x.size) + int(x.rawLen)
+	}
+	return list, bytes
+}
+
+// prepare reads slices of resources, if they are this server's to pack, and
+// makes chunks of them, up to packAtOnce. It says how many of the resources are
+// done with that: the next one may have more.
+func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []packing, n int, err error) {
 	var others []int64
 	var rows rowCache // resources share the rows of the log
+	room := packAtOnce
 	err = s.withReader(ctx, func(c *conn) error {
 		return s.lookAll(ctx, c, func(unpacked func(resource) []slice) error {
-			for _, key := range keys {
-				r := resource{key: key}
-				found, err := c.one(ctx, "SELECT instance, packed, trimmed FROM resource WHERE key = ?", []any{key}, &r.instance, &r.packed, &r.trimmed)
+			for ; n < len(keys) && room > 0 && len(jobs) < packWrites; n++ {
+				r := resource{key: keys[n]}
+				found, err := c.one(ctx, "SELECT instance, packed, trimmed FROM resource WHERE key = ?", []any{r.key}, &r.instance, &r.packed, &r.trimmed)
 				if err != nil {
 					return err
 				}
 				list := unpacked(r)
 				switch {
 				case !found: // its slices are dead
-					jobs = append(jobs, packing{key: key, gone: true})
+					jobs = append(jobs, packing{key: r.key, gone: true})
 					continue
 				case !s.packs(r.instance):
-					others = append(others, key)
+					others = append(others, r.key)
 					continue
 				case len(list) == 0:
 					continue
 				}
-				end := list[len(list)-1]
-				p := packing{key: key, was: r.packed, now: end.row, last: end.last, digest: end.digest[:]}
-				events, err := p.read(ctx, c, r, list, &rows)
-				if err != nil {
+				part, bytes := portion(list, room)
+				room -= bytes
+				p := packing{key: r.key, was: r.packed}
+				if err := p.read(ctx, c, r, part, &rows); err != nil {
 					return err
 				}
-				p.chunks = chunksOf(events)
+				if _, p.digest = s.tail.of(r.key); len(part) < len(list) {
+					p.digest = [digestBytes]byte{} // the log tells it
+					n--
+					room = 0
+				}
 				jobs = append(jobs, p)
 			}
 			return nil
@@ -99,7 +115,7 @@ func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []packing, err 
 	for _, key := range others {
 		s.foreign[key] = true
 	}
-	return jobs, err
+	return jobs, n, err
 }
 
 // packs says whether this server packs what an instance owns.
@@ -108,26 +124,36 @@ func (s *Store) packs(instance string) bool {
 	return instance == s.id || !s.Alive(instance) && s.Elected()
 }
 
-// read gives the events of the slices, behind those of a small last chunk.
-func (p *packing) read(ctx context.Context, c *conn, r resource, list []slice, rows *rowCache) (events []core.Event, err error) {
-	pg := page{rows: rows, q: core.EventQuery{Raw: true, After: uint64(max(r.trimmed, 1)) - 1}, limit: maxSeq}
+// read makes chunks of the slices, behind the events of a small last chunk.
+func (p *packing) read(ctx context.Context, c *conn, r resource, list []slice, rows *rowCache) error {
+	pack := chunker{after: uint64(max(r.trimmed, 1)) - 1}
 	var key, n, size int64
 	found, err := c.one(ctx, "SELECT key, n, length(data) FROM chunk WHERE resource = ? ORDER BY last DESC LIMIT 1", []any{r.key}, &key, &n, &size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if found && n <= chunkEvents/2 && size <= chunkBytes/16 {
-		old, raw, err := readChunk(ctx, c, key, true)
+		events, raw, err := readChunk(ctx, c, key, true)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := pg.add(old, raw); err != nil {
-			return nil, err
+		if err := pack.add(events, raw); err != nil {
+			return err
 		}
 		p.merge = key
 	}
-	err = pg.fromLog(ctx, c, list)
-	return pg.events, err
+	for _, x := range list {
+		events, raw, err := rows.slice(ctx, c, x, true)
+		if err != nil {
+			return err
+		}
+		if err := pack.add(events, raw); err != nil {
+			return err
+		}
+	}
+	end := list[len(list)-1]
+	p.now, p.last, p.chunks = end.row, end.last, pack.close()
+	return nil
 }
 
 // writePacked puts chunks in the place of slices. A resource that was deleted
@@ -141,7 +167,7 @@ func (s *Store) writePacked(ctx context.Context, jobs []packing) error {
 				done = append(done, packing{key: p.key, now: maxSeq})
 				continue
 			}
-			n, err := tx.run("UPDATE resource SET packed = ?, last_seq = ?, last_batch = ? WHERE key = ? AND packed = ?", p.now, p.last, p.digest, p.key, p.was)
+			n, err := tx.run("UPDATE resource SET packed = ?, last_seq = ?, last_batch = ? WHERE key = ? AND packed = ?", p.now, p.last, p.digest[:], p.key, p.was)
 			if err != nil {
 				return err
 			}

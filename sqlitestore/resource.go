@@ -15,7 +15,7 @@ type resource struct {
 	instance string
 	packed   int64
 	lastSeq  int64
-	digest   []byte
+	digest   [digestBytes]byte
 	trimmed  int64
 }
 
@@ -32,7 +32,9 @@ func readResource(ctx context.Context, c *conn, owner, id string) (r resource, f
 	} else {
 		sql, args = sql+"AND owner = ?", append(args, owner)
 	}
-	found, err = c.one(ctx, sql, args, &r.key, &r.kind, &r.provider, &r.instance, &r.packed, &r.lastSeq, &r.digest, &r.trimmed)
+	var digest []byte
+	found, err = c.one(ctx, sql, args, &r.key, &r.kind, &r.provider, &r.instance, &r.packed, &r.lastSeq, &digest, &r.trimmed)
+	copy(r.digest[:], digest)
 	return r, found, err
 }
 
@@ -57,19 +59,19 @@ func dropResource(tx *tx, key int64) error {
 // its events, which nothing finds any more, are deleted portion by portion
 // before Delete returns, or later should ctx end.
 func (s *Store) Delete(ctx context.Context, owner, id string) error {
-	_, err := s.deleteIf(ctx, owner, id, func(*tx, resource) (bool, error) { return true, nil })
+	_, err := s.deleteIf(ctx, owner, id, func(*tx, *resource) (bool, error) { return true, nil })
 	return err
 }
 
-func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *tx, r resource) (bool, error)) (deleted bool, err error) {
+func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *tx, r *resource) (bool, error)) (deleted bool, err error) {
 	const doing = "deleting"
 	err = s.write(ctx, doing, 1, 0, func(tx *tx) error {
 		deleted = false
-		r, ok, err := tx.resource(owner, id)
-		if err == nil && ok {
-			ok, err = may(tx, r)
+		r, err := tx.resource(owner, id)
+		if err != nil || r == nil {
+			return err
 		}
-		if err != nil || !ok {
+		if ok, err := may(tx, r); err != nil || !ok {
 			return err
 		}
 		deleted = true
@@ -93,8 +95,8 @@ func (s *Store) deleteIf(ctx context.Context, owner, id string, may func(tx *tx,
 func (s *Store) Trim(ctx context.Context, owner, id string, before uint64) error {
 	for more := true; more; {
 		err := s.write(ctx, "trimming "+id, sweepRows, 0, func(tx *tx) error {
-			r, found, err := tx.resource(owner, id)
-			if more = false; err != nil || !found {
+			r, err := tx.resource(owner, id)
+			if more = false; err != nil || r == nil {
 				return err
 			}
 			tx.changed(r.key)

@@ -10,7 +10,7 @@ import (
 
 // DeleteEnded implements core.Store.
 func (s *Store) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
-	return s.deleteIf(ctx, owner, id, func(tx *tx, r resource) (bool, error) {
+	return s.deleteIf(ctx, owner, id, func(tx *tx, r *resource) (bool, error) {
 		if r.instance != instance || r.lastSeq != int64(last) {
 			return false, nil
 		}

@@ -161,7 +161,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err != nil {
 		return nil, err
 	}
-	if err := s.tail.add(rows); err != nil {
+	if err := s.tail.read(rows); err != nil {
 		return nil, err
 	}
 	for _, sql := range s.setup {
@@ -233,7 +233,7 @@ func (s *Store) start(c *conn) {
 		s.readers <- nil
 	}
 	s.ended.Go(s.checkpoints)
-	w := &writer{store: s, conn: c}
+	w := &writer{store: s, conn: c, cache: map[resourceID]*resource{}, byKey: map[int64]resourceID{}}
 	s.ended.Go(w.run)
 	s.wake() // a database may come with a log or with deletions to finish
 }

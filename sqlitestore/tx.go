@@ -1,6 +1,9 @@
 package sqlitestore
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
@@ -9,9 +12,16 @@ import (
 type tx struct {
 	*conn
 	w       *writer
-	rows    []logRow // of the log, to be inserted at the end
-	next    int64    // id of the next row of the log
-	dropped []int64  // resources that the group deletes
+	adds    []addition // to the log, to be written at the end
+	rows    []logRow   // of the log, once written
+	list    []entry    // of those rows
+	dropped []int64    // resources that the group deletes
+}
+
+// addition is what a batch adds to the log.
+type addition struct {
+	entry
+	events, raw []byte
 }
 
 type resourceID struct{ owner, id string }
@@ -24,59 +34,54 @@ func (t *tx) begin() error {
 	}
 	w := t.w
 	if version != w.version || len(w.cache) > cacheResources {
-		w.cache, w.byKey = map[resourceID]*resource{}, map[int64]resourceID{}
+		clear(w.cache)
+		clear(w.byKey)
 		fresh, err := readLog(noContext, t.conn, w.store.tail.last())
 		if err != nil {
 			return err
 		}
-		if err := w.store.tail.add(fresh); err != nil {
+		if err := w.store.tail.read(fresh); err != nil {
 			return err
 		}
 		w.version = version
 	}
-	t.next = w.store.tail.last() + 1
 	return nil
 }
 
-// resource gives a resource as it is now.
-func (t *tx) resource(owner, id string) (r resource, found bool, err error) {
+// resource gives a resource as it is now, to be changed in place by what also
+// writes the change: after a rollback all of them are forgotten. It is nil if
+// there is none.
+func (t *tx) resource(owner, id string) (*resource, error) {
 	k := resourceID{owner, id}
 	if r := t.w.cache[k]; r != nil {
-		return *r, true, nil
+		return r, nil
 	}
 	if owner == core.AllOwners { // writes name one
-		return r, false, nil
+		return nil, nil
 	}
-	r, found, err = readResource(noContext, t.conn, owner, id)
+	r, found, err := readResource(noContext, t.conn, owner, id)
 	if err != nil || !found {
-		return r, found, err
+		return nil, err
 	}
-	for _, x := range t.w.store.tail.of(r.key) {
-		if x.row > r.packed {
-			r.lastSeq, r.digest = int64(x.last), x.digest[:]
+	if list, digest := t.w.store.tail.of(r.key); len(list) > 0 {
+		if end := list[len(list)-1]; end.row > r.packed {
+			r.lastSeq, r.digest = int64(end.last), digest
 		}
 	}
-	for i := range t.rows {
-		list, err := t.rows[i].slices()
-		if err != nil {
-			return r, false, err
-		}
-		for _, x := range list {
-			if x.resource == r.key {
-				r.lastSeq, r.digest = int64(x.last), x.digest[:]
-			}
+	for i := range t.adds {
+		if e := &t.adds[i].entry; e.resource == r.key {
+			r.lastSeq, r.digest = int64(e.last), e.digest
 		}
 	}
-	t.remember(k, r)
-	return r, true, nil
+	t.remember(k, &r)
+	return &r, nil
 }
 
-func (t *tx) remember(k resourceID, r resource) {
-	t.w.cache[k], t.w.byKey[r.key] = &r, k
+func (t *tx) remember(k resourceID, r *resource) {
+	t.w.cache[k], t.w.byKey[r.key] = r, k
 }
 
-// changed forgets a resource whose row is changed or which has slices in rows
-// that are not written yet.
+// changed forgets a resource whose row is changed.
 func (t *tx) changed(key int64) {
 	if k, ok := t.w.byKey[key]; ok {
 		delete(t.w.cache, k)
@@ -90,20 +95,29 @@ func (t *tx) forget(owner, id string) {
 	}
 }
 
-// log puts a batch's blocks into the log.
-func (t *tx) log(x slice, events, raw []byte) {
-	n := len(t.rows)
-	if n == 0 || t.rows[n-1].size()+len(events)+len(raw)+2*digestBytes > rowBytes {
-		t.rows = append(t.rows, logRow{id: t.next})
-		t.next++
-		n++
-	}
-	t.rows[n-1].add(x, events, raw)
+// log puts a batch's blocks into the log, where a resource's stay in order.
+func (t *tx) log(e entry, events, raw []byte) {
+	t.adds = append(t.adds, addition{e, events, raw})
 }
 
-// flush writes the rows of the log.
+// flush writes the rows of the log. Resources lie in them in order of their
+// keys: who packs some of them reads few rows.
 func (t *tx) flush() error {
-	for _, r := range t.rows {
+	slices.SortStableFunc(t.adds, func(x, y addition) int { return cmp.Compare(x.resource, y.resource) })
+	next := t.w.store.tail.last() + 1
+	for i := range t.adds {
+		a := &t.adds[i]
+		n := len(t.rows)
+		if n == 0 || t.rows[n-1].size()+len(a.events)+len(a.raw)+2*digestBytes > rowBytes {
+			t.rows = append(t.rows, logRow{id: next, dir: make([]byte, 0, pageSize/8), events: make([]byte, 0, max(rowBytes, len(a.events)))})
+			next++
+			n++
+		}
+		t.rows[n-1].add(&a.entry, a.events, a.raw)
+		t.list = append(t.list, a.entry)
+	}
+	for i := range t.rows {
+		r := &t.rows[i]
 		if _, err := t.run("INSERT INTO log (id, dir, events, raw) VALUES (?, ?, ?, ?)", r.id, r.dir, notNull(r.events), notNull(r.raw)); err != nil {
 			return err
 		}
@@ -121,9 +135,7 @@ func notNull(b []byte) []byte {
 // committed takes over what is on disk now.
 func (t *tx) committed() {
 	s := t.w.store
-	if err := s.tail.add(t.rows); err != nil {
-		t.w.version = 0 // not one of ours: rows that are ours can be read
-	}
+	s.tail.add(t.rows, t.list)
 	if len(t.dropped) == 0 {
 		return
 	}

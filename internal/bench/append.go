@@ -66,6 +66,9 @@ func appending(ctx context.Context, dir string) (rows []row, err error) {
 		sessions, perRound int
 		goal               string
 	}{{1, 200, "-"}, {64, 100, "0.7"}, {1000, 20, "0.4"}} {
+		if *sessionsOnly != 0 && c.sessions != *sessionsOnly {
+			continue
+		}
 		ratios, err := appendWith(ctx, dir, c.sessions, c.perRound)
 		if err != nil {
 			return nil, err
@@ -100,13 +103,20 @@ func appendWith(ctx context.Context, dir string, sessions, perRound int) (ratios
 			}
 		}
 		base += uint64(perRound)
+		write, stop := f.grouped()
+		defer stop()
 		begin := time.Now()
-		for range perRound {
-			if err := f.write(sessions * eventBytes); err != nil {
-				return nil, err
+		if err := sideBySide(sessions, func(int) error {
+			for range perRound {
+				if err := write(eventBytes); err != nil {
+					return err
+				}
 			}
+			return nil
+		}); err != nil {
+			return nil, err
 		}
-		middle := time.Now()
+		middle, cpu := time.Now(), processorTime()
 		if err := sideBySide(sessions, func(i int) error {
 			for _, b := range batches[i] {
 				if err := s.Commit(ctx, b); err != nil {
@@ -117,7 +127,10 @@ func appendWith(ctx context.Context, dir string, sessions, perRound int) (ratios
 		}); err != nil {
 			return nil, err
 		}
-		ratios = append(ratios, float64(middle.Sub(begin))/float64(time.Since(middle)))
+		took := time.Since(middle)
+		details("%d sessions: floor %.2f, journal %.2f us/event, of which %.2f us of processor time", sessions,
+			per(middle.Sub(begin), sessions*perRound), per(took, sessions*perRound), per(processorTime()-cpu, sessions*perRound))
+		ratios = append(ratios, float64(middle.Sub(begin))/float64(took))
 	}
 	return ratios, nil
 }
@@ -157,7 +170,9 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 	var ratios []float64
 	var worst, base []time.Duration
 	for range max(3, *rounds/2) {
-		raw, err := pace(sessions, every, f.grouped())
+		write, stop := f.grouped()
+		raw, err := pace(sessions, every, func(int) error { return write(eventBytes) })
+		stop()
 		if err != nil {
 			return nil, err
 		}
@@ -176,29 +191,38 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 		fmt.Sprintf("%s; %s / %s", spread(ratios), ms(median(worst)), ms(median(base))), "at most 3"}}, nil
 }
 
-// grouped is a floor that many writers share: one of them writes for all.
-func (f *floor) grouped() func(int) error {
-	var mu, disk sync.Mutex
-	var waiting []chan error
-	return func(int) error {
-		done := make(chan error, 1)
-		mu.Lock()
-		waiting = append(waiting, done)
-		mu.Unlock()
-		disk.Lock()
-		defer disk.Unlock()
-		mu.Lock()
-		group := waiting
-		waiting = nil
-		mu.Unlock()
-		if len(group) > 0 {
-			err := f.write(len(group) * eventBytes)
-			for _, d := range group {
-				d <- err
+// grouped is the floor behind a group commit as simple as one can be: callers
+// wait for one writer, which appends what lies there and syncs once for all.
+func (f *floor) grouped() (write func(n int) error, stop func()) {
+	type wish struct {
+		n    int
+		done chan error
+	}
+	queue := make(chan wish, 4096)
+	go func() {
+		for first := range queue {
+			group, bytes := []wish{first}, first.n
+			for more := true; more; {
+				select {
+				case w, ok := <-queue:
+					if more = ok; ok {
+						group, bytes = append(group, w), bytes+w.n
+					}
+				default:
+					more = false
+				}
+			}
+			err := f.write(bytes)
+			for _, w := range group {
+				w.done <- err
 			}
 		}
-		return <-done
-	}
+	}()
+	return func(n int) error {
+		w := wish{n, make(chan error, 1)}
+		queue <- w
+		return <-w.done
+	}, func() { close(queue) }
 }
 
 func pace(sessions int, every time.Duration, write func(i int) error) (took []time.Duration, err error) {

@@ -18,16 +18,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 var (
-	rounds = flag.Int("rounds", 7, "rounds of which the median is taken")
-	only   = flag.String("only", "", "run only the measurements whose name contains this")
-	events = flag.Int("events", 1_000_000, "events in the large journal")
-	paced  = flag.Duration("paced", 5*time.Second, "how long paced sessions write")
-	cpu    = flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
-	mem    = flag.String("memprofile", "", "write a profile of the memory of idle sessions to this file")
-	root   = flag.String("root", ".", "the project's directory, for recorded transcripts")
+	rounds       = flag.Int("rounds", 7, "rounds of which the median is taken")
+	only         = flag.String("only", "", "run only the measurements whose name contains this")
+	sessionsOnly = flag.Int("sessions", 0, "run only the measurements with this many sessions")
+	verbose      = flag.Bool("v", false, "say on stderr what each round took")
+	events       = flag.Int("events", 1_000_000, "events in the large journal")
+	paced        = flag.Duration("paced", 5*time.Second, "how long paced sessions write")
+	cpu          = flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
+	mem          = flag.String("memprofile", "", "write a profile of the memory of idle sessions to this file")
+	root         = flag.String("root", ".", "the project's directory, for recorded transcripts")
 )
 
 // row is a line of the table.
@@ -100,6 +104,25 @@ func run(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// details says what a round took, if that is wanted.
+func details(format string, args ...any) {
+	if *verbose {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+	}
+}
+
+// per is a duration's part for one of n, in microseconds.
+func per(d time.Duration, n int) float64 { return float64(d) / 1e3 / float64(n) }
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		return 0 // never happens with this argument
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // heap writes the profile of the memory, if that is wanted.

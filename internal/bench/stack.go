@@ -112,6 +112,9 @@ func stack(ctx context.Context, dir string) (rows []row, err error) {
 		sessions, each int
 		goal           string
 	}{{64, 200, "0.5"}, {1000, 40, "0.3"}} {
+		if *sessionsOnly != 0 && c.sessions != *sessionsOnly {
+			continue
+		}
 		h, s, err := newHarness(ctx, filepath.Join(dir, fmt.Sprintf("stack%d.db", c.sessions)))
 		if err != nil {
 			return nil, err
