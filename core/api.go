@@ -271,6 +271,9 @@ type Limits struct {
 	// MaxSessionsPerOwner keeps one owner from taking every place; 0 does not.
 	MaxSessionsPerOwner int
 	MaxProcesses        int
+	// MaxProcessesPerOwner does for processes what MaxSessionsPerOwner does for
+	// sessions.
+	MaxProcessesPerOwner int
 	// AllowDirs confines cwd and added directories; empty allows all.
 	AllowDirs []string
 	// AllowExec confines the executables of managed processes: names that are

@@ -242,7 +242,9 @@ type ProcessStart struct {
 	// AllowExec confines Spec.Executable: names, paths and directories. Empty
 	// allows all.
 	AllowExec []string
-	MaxLive   int // how many may live at a time, this one included
+	// MaxLive is how many may live at a time, this one included, and
+	// MaxLivePerOwner how many of this owner's; 0 is no limit.
+	MaxLive, MaxLivePerOwner int
 }
 
 // ProcessStop says how and why a process is to end.

@@ -32,7 +32,7 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 		spec.CWD = cwd
 		start := ProcessStart{
 			ID: NewID(PrefixProcess), Owner: c.Owner, Spec: spec, Redactor: h.redactor(SessionConfig{Env: spec.Env}),
-			AllowExec: h.limits.AllowExec, MaxLive: h.limits.MaxProcesses,
+			AllowExec: h.limits.AllowExec, MaxLive: h.limits.MaxProcesses, MaxLivePerOwner: h.limits.MaxProcessesPerOwner,
 		}
 		start.Keys = keysFor(k, start.ID)
 		h.telemetry.Count(Signal{Name: ProcessWasStarted})

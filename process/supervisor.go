@@ -36,7 +36,7 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	procs    map[string]*managed
-	starting int
+	starting map[string]string // the owners of those that are to live, by id
 	down     bool
 	quitting bool
 	quit     chan struct{}  // closed when what cannot be stored is let go
@@ -54,15 +54,15 @@ func NewSupervisor(opt SupervisorOptions) *Supervisor {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Supervisor{opt: opt, log: opt.Logger, procs: make(map[string]*managed), quit: make(chan struct{})}
+	return &Supervisor{opt: opt, log: opt.Logger, procs: make(map[string]*managed), starting: make(map[string]string), quit: make(chan struct{})}
 }
 
 // Start implements core.Processes. A caller that leaves does not undo it.
 func (s *Supervisor) Start(ctx context.Context, r core.ProcessStart) (core.ProcessSnapshot, error) {
-	if err := s.reserve(r.MaxLive); err != nil {
+	if err := s.reserve(r); err != nil {
 		return core.ProcessSnapshot{}, err
 	}
-	defer s.release()
+	defer s.release(r.ID)
 	return s.start(ctx, r)
 }
 
@@ -89,31 +89,50 @@ func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.Proce
 }
 
 // reserve takes a place among the live ones.
-func (s *Supervisor) reserve(most int) error {
+func (s *Supervisor) reserve(r core.ProcessStart) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	live := s.starting // one that is adopted meanwhile counts twice for a moment
-	for _, m := range s.procs {
-		if !m.snapshot().Status.Ended() {
-			live++
-		}
-	}
+	live, own := s.live(r.Owner)
 	switch {
 	case s.down:
 		return core.Errorf(core.CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
-	case most > 0 && live >= most:
-		return core.Errorf(core.CodeCapacity, "this server runs its %d processes (max_processes)", most).
+	case r.MaxLivePerOwner > 0 && own >= r.MaxLivePerOwner:
+		return core.Errorf(core.CodeCapacity, "you have %d live processes here, as many as one caller may (max_processes_per_owner)", r.MaxLivePerOwner).
+			WithHint("Close one (list {kind: \"processes\", live: true}).").
+			WithDetail("limit", "max_processes_per_owner").Retry()
+	case r.MaxLive > 0 && live >= r.MaxLive:
+		return core.Errorf(core.CodeCapacity, "this server runs its %d processes (max_processes)", r.MaxLive).
 			WithHint("Close one (list {kind: \"processes\", live: true}), or raise --max-processes.").
 			WithDetail("limit", "max_processes").Retry()
 	}
-	s.starting++
+	s.starting[r.ID] = r.Owner
 	return nil
 }
 
-func (s *Supervisor) release() {
+// live counts the processes that live or are about to: all, and an owner's.
+// s.mu is held.
+func (s *Supervisor) live(owner string) (all, own int) {
+	count := func(whose string) {
+		all++
+		if whose == owner {
+			own++
+		}
+	}
+	for _, whose := range s.starting {
+		count(whose)
+	}
+	for id, m := range s.procs {
+		if _, counted := s.starting[id]; !counted && !m.snapshot().Status.Ended() {
+			count(m.owner)
+		}
+	}
+	return all, own
+}
+
+func (s *Supervisor) release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.starting--
+	delete(s.starting, id)
 }
 
 // adopt hosts a process that runs. It says whether it may: at the end of the

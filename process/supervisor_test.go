@@ -312,6 +312,41 @@ func TestNoMoreProcessesThanAllowed(t *testing.T) {
 	r.sh("true")
 }
 
+func TestNoOwnerHasMoreProcessesThanItsShare(t *testing.T) {
+	r := newRoom(t, roomOptions{limits: core.Limits{MaxProcesses: 3, MaxProcessesPerOwner: 2}})
+	start := func(owner, line string) (core.ProcessSnapshot, error) {
+		return r.h.StartProcess(t.Context(), core.Caller{Owner: owner}, core.StartProcessRequest{Spec: shell(line)})
+	}
+	refused := func(owner, limit string) {
+		t.Helper()
+		_, err := start(owner, "true")
+		if e := core.AsError(err); e == nil || e.Code != core.CodeCapacity || e.Details["limit"] != limit || !e.Retryable {
+			t.Errorf("one more of %s: %v", owner, err)
+		}
+	}
+	const each = 8
+	started := make(chan core.ProcessSnapshot, each)
+	var racing sync.WaitGroup
+	for range each {
+		racing.Go(func() {
+			if snap, err := start(caller.Owner, "sleep 600"); err == nil {
+				started <- snap
+			}
+		})
+	}
+	racing.Wait()
+	if len(started) != 2 {
+		t.Fatalf("%d of %d that began together run, want 2", len(started), each)
+	}
+	refused(caller.Owner, "max_processes_per_owner")
+	if _, err := start("another", "sleep 600"); err != nil {
+		t.Errorf("another owner: %v", err)
+	}
+	refused("another", "max_processes")
+	r.closed((<-started).ID, true)
+	r.sh("true")
+}
+
 func TestEnvironmentIsOverlaidOrReplaced(t *testing.T) {
 	t.Setenv("KEPT", "kept")
 	t.Setenv("TAKEN", "taken")

@@ -37,31 +37,32 @@ type cli struct {
 
 // Common are the flags of every command.
 type Common struct {
-	Config         string    `placeholder:"FILE" env:"HARNESS_MCP_CONFIG" help:"JSON file with flags by name (default ${config}, if it is there)."`
-	DB             string    `name:"db" placeholder:"PATH" default:"${state}" help:"Journal file (${default})."`
-	LogLevel       string    `enum:"debug,info,warn,error" default:"warn" help:"What goes to stderr: debug, info, warn or error (${default})."`
-	MaxSessions    int       `default:"64" help:"Live agent sessions at most (${default})."`
-	MaxPerOwner    int       `name:"max-sessions-per-owner" default:"0" placeholder:"N" help:"Live agent sessions of one token's owner at most; 0 for no limit of its own (${default})."`
-	MaxProcesses   int       `default:"256" help:"Live processes at most (${default})."`
-	PathDir        []string  `placeholder:"DIR" help:"Where else to look for executables, after PATH. Repeatable."`
-	ProviderConfig string    `placeholder:"FILE" help:"JSON file that adds or changes agents which speak the Agent Client Protocol."`
-	AllowDir       []string  `placeholder:"DIR" help:"Confine the agents' directories to these. Repeatable; none means no limit."`
-	AllowExec      []string  `placeholder:"PROGRAM" help:"Confine start_process to these: names, paths or folders. Repeatable; none means no limit."`
-	Raw            string    `enum:"on,off" default:"on" help:"Keep the providers' own frames beside the events: on or off (${default})."`
-	Durability     string    `enum:"normal,full,off" default:"full" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
-	StoreFailure   string    `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
-	Retention      retention `default:"30d" placeholder:"AGE,SIZE" help:"What is kept of what has ended: an age (30d, 12h), a size of the whole journal (2GB), or both with a comma between (${default})."`
-	Tools          string    `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`
-	Otel           string    `name:"otel" placeholder:"URL" help:"Send OpenTelemetry spans to the collector at this address (http://127.0.0.1:4318), over HTTP. Off by default; they hold no prompts, output or secrets."`
-	Metrics        string    `placeholder:"ADDR" help:"Serve Prometheus metrics at /metrics of this loopback address (127.0.0.1:9464). Off by default."`
-	Compat         string    `enum:",codex" default:"" placeholder:"NAME" help:"Add the tools of another server: codex, for the MCP server that Codex had before 0.154."`
-	Wait           int       `default:"45000" placeholder:"MS" help:"How long await and delegate wait by default, in milliseconds (${default})."`
-	AnswerBy       string    `enum:"caller,user" default:"caller" help:"user: only a person may answer agents' requests (${default})."`
+	Config           string    `placeholder:"FILE" env:"HARNESS_MCP_CONFIG" help:"JSON file with flags by name (default ${config}, if it is there)."`
+	DB               string    `name:"db" placeholder:"PATH" default:"${state}" help:"Journal file (${default})."`
+	LogLevel         string    `enum:"debug,info,warn,error" default:"warn" help:"What goes to stderr: debug, info, warn or error (${default})."`
+	MaxSessions      int       `default:"64" help:"Live agent sessions at most (${default})."`
+	MaxSessionsEach  int       `name:"max-sessions-per-owner" default:"0" placeholder:"N" help:"Live agent sessions of one token's owner at most; 0 for no limit of its own (${default})."`
+	MaxProcesses     int       `default:"256" help:"Live processes at most (${default})."`
+	MaxProcessesEach int       `name:"max-processes-per-owner" default:"0" placeholder:"N" help:"Live processes of one token's owner at most; 0 for no limit of its own (${default})."`
+	PathDir          []string  `placeholder:"DIR" help:"Where else to look for executables, after PATH. Repeatable."`
+	ProviderConfig   string    `placeholder:"FILE" help:"JSON file that adds or changes agents which speak the Agent Client Protocol."`
+	AllowDir         []string  `placeholder:"DIR" help:"Confine the agents' directories to these. Repeatable; none means no limit."`
+	AllowExec        []string  `placeholder:"PROGRAM" help:"Confine start_process to these: names, paths or folders. Repeatable; none means no limit."`
+	Raw              string    `enum:"on,off" default:"on" help:"Keep the providers' own frames beside the events: on or off (${default})."`
+	Durability       string    `enum:"normal,full,off" default:"full" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
+	StoreFailure     string    `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
+	Retention        retention `default:"30d" placeholder:"AGE,SIZE" help:"What is kept of what has ended: an age (30d, 12h), a size of the whole journal (2GB), or both with a comma between (${default})."`
+	Tools            string    `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`
+	Otel             string    `name:"otel" placeholder:"URL" help:"Send OpenTelemetry spans to the collector at this address (http://127.0.0.1:4318), over HTTP. Off by default; they hold no prompts, output or secrets."`
+	Metrics          string    `placeholder:"ADDR" help:"Serve Prometheus metrics at /metrics of this loopback address (127.0.0.1:9464). Off by default."`
+	Compat           string    `enum:",codex" default:"" placeholder:"NAME" help:"Add the tools of another server: codex, for the MCP server that Codex had before 0.154."`
+	Wait             int       `default:"45000" placeholder:"MS" help:"How long await and delegate wait by default, in milliseconds (${default})."`
+	AnswerBy         string    `enum:"caller,user" default:"caller" help:"user: only a person may answer agents' requests (${default})."`
 }
 
 func (c *Common) limits() core.Limits {
 	return core.Limits{
-		MaxSessions: c.MaxSessions, MaxSessionsPerOwner: c.MaxPerOwner, MaxProcesses: c.MaxProcesses, AllowDirs: c.AllowDir, AllowExec: c.AllowExec,
+		MaxSessions: c.MaxSessions, MaxSessionsPerOwner: c.MaxSessionsEach, MaxProcesses: c.MaxProcesses, MaxProcessesPerOwner: c.MaxProcessesEach, AllowDirs: c.AllowDir, AllowExec: c.AllowExec,
 		DropRaw: c.Raw == "off", StopOnStoreFailure: c.StoreFailure == "stop",
 		Retention: c.Retention.age, RetentionBytes: c.Retention.bytes, AnswerByUser: c.AnswerBy == "user",
 	}

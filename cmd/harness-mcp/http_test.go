@@ -300,6 +300,25 @@ func TestTheStateOfACallServesNobodyElse(t *testing.T) {
 	}
 }
 
+func TestNobodyTakesTheProcessesOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(config, []byte(`{"max-processes-per-owner": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, dir, "--config", config, "--token-file", tokens(t, "alice a-token\nbob b-token\n"))
+	alice, bob := s.as("a-token"), s.as("b-token")
+	run := args{"executable": "sleep", "argv": []string{"600"}, "cwd": dir}
+	first := alice.must("start_process", run)
+	g, res := alice.try("start_process", run)
+	if g.Error.Code != "capacity_exceeded" || g.Error.Details["limit"] != "max_processes_per_owner" {
+		t.Errorf("alice's second process: %s", res.Text)
+	}
+	bob.must("start_process", run)
+	alice.must("close", args{"id": first.ProcessID, "force": true})
+	alice.must("start_process", run)
+}
+
 func TestALinkOutOfTheAllowedFolderIsRefused(t *testing.T) {
 	allowed, outside := t.TempDir(), t.TempDir()
 	link := filepath.Join(allowed, "link")

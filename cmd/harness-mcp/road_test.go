@@ -88,6 +88,7 @@ func (r *road) connect() {
 type got struct {
 	SessionID     string `json:"session_id"`
 	TurnID        string `json:"turn_id"`
+	ProcessID     string `json:"process_id"`
 	RequestID     string `json:"request_id"`
 	Status        string `json:"status"`
 	SessionStatus string `json:"session_status"`
