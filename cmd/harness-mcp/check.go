@@ -35,7 +35,7 @@ type checked struct {
 // prompt to an account's model.
 func (k checkCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	log := slog.New(slog.DiscardHandler)
-	agents, err := providers.ReadConfig(c.ProviderConfig)
+	agents, err := c.agents()
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,11 @@ type remote struct {
 }
 
 func (k *connectCmd) remote(c *Common) (*remote, error) {
-	if path, ok := strings.CutPrefix(k.Address, unixScheme); ok {
+	path, ok, err := socketPath(k.Address)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
 		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
@@ -78,9 +82,11 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 	r := &remote{url: "http://" + k.Address, transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}
 	if scheme, _, ok := strings.Cut(k.Address, "://"); ok {
 		if scheme != "http" && scheme != "https" || k.Start {
-			return nil, fmt.Errorf("%s is no address of a server (HOST:PORT, unix:PATH, or without --start an http or https URL)", k.Address)
+			return nil, k.wrongAddress()
 		}
 		r.url = strings.TrimSuffix(strings.TrimSuffix(k.Address, "/"), transport.PathMCP)
+	} else if _, _, err := net.SplitHostPort(k.Address); err != nil {
+		return nil, k.wrongAddress()
 	}
 	file := tokenFile(k.TokenFile, c)
 	if k.Start { // the server reads what is there
@@ -88,9 +94,12 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 			return nil, err
 		}
 	}
-	var err error
 	r.token, err = transport.FirstToken(file)
 	return r, err
+}
+
+func (k *connectCmd) wrongAddress() error {
+	return misused("Give HOST:PORT, unix:PATH, or without --start an http or https URL.", "%q is no address of a server", k.Address)
 }
 
 // given are the common flags of this command line, for another one.

@@ -81,7 +81,7 @@ func (k demoCmd) script(dir string) (s script, end func() error, err error) {
 	}
 	l, ok := providers.Loopbacks[k.Provider]
 	if !ok {
-		return s, end, fmt.Errorf("%w; --live plays with its own account", errNoLoopback)
+		return s, end, misused("Give --live to play with its own account, which may cost something. "+tryHelp, "%s: %w", k.Provider, errNoLoopback)
 	}
 	model, err := modelserver.Start()
 	if err != nil {

@@ -36,7 +36,7 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	agents, err := providers.ReadConfig(c.ProviderConfig)
+	agents, err := c.agents()
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,15 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	h.Recover(ctx)
 	home.harness = h
 	return home, nil
+}
+
+// agents reads which agents speak ACP.
+func (c *Common) agents() (providers.Config, error) {
+	agents, err := providers.ReadConfig(c.ProviderConfig)
+	if err != nil {
+		return agents, &usageError{err, tryHelp}
+	}
+	return agents, nil
 }
 
 // reader opens the journal to read it as the file's owner, without agents.

@@ -27,6 +27,23 @@ type httpFlags struct {
 // unixScheme begins an address that is a socket's path.
 const unixScheme = "unix:"
 
+// socketPath is the path in the address of a socket; ok is false for another
+// kind of address. What is no path is refused: the kernel would take an empty
+// one, and one that begins with @, for a name without a file, which everybody
+// on the machine may open.
+func socketPath(address string) (path string, ok bool, err error) {
+	path, ok = strings.CutPrefix(address, unixScheme)
+	if ok && (path == "" || path[0] == '@') {
+		err = misused("Give "+unixScheme+"PATH, with the path of a file that is yours, as unix:/home/me/harness.sock.", "%s is no path of a socket", address)
+	}
+	return path, ok, err
+}
+
+// noAddress says that an address cannot be read.
+func noAddress(given string, err error) error {
+	return misused("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", given, err)
+}
+
 // tokenFile is where the tokens are.
 func tokenFile(given string, c *Common) string {
 	if given != "" {
@@ -47,9 +64,13 @@ type listener struct {
 // listen opens the address of the flags, if it is safe to.
 func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if (f.TLSCert == "") != (f.TLSKey == "") {
-		return nil, errors.New("--tls-cert and --tls-key go together")
+		return nil, misused("Give both, or neither.", "--tls-cert and --tls-key go together")
 	}
-	if path, ok := strings.CutPrefix(f.HTTP, unixScheme); ok {
+	path, ok, err := socketPath(f.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
 		l, err := listenUnix(path)
 		if err != nil {
 			return nil, fmt.Errorf("listening on %s: %w", f.HTTP, err)
@@ -58,7 +79,7 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	}
 	addr, err := net.ResolveTCPAddr("tcp", f.HTTP)
 	if err != nil {
-		return nil, fmt.Errorf("reading --http: %w", err)
+		return nil, noAddress(f.HTTP, err)
 	}
 	if !addr.IP.IsLoopback() {
 		if err := f.mayBeReached(c); err != nil {
@@ -73,7 +94,7 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if f.TLSCert != "" {
 		cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
 		if err != nil {
-			return nil, fmt.Errorf("reading the certificate: %w", err)
+			return nil, misused("--tls-cert and --tls-key name files in PEM form; the key must not be encrypted.", "reading the certificate: %w", err)
 		}
 		tlsConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		l.url = "https://"
@@ -110,7 +131,8 @@ func (f *httpFlags) mayBeReached(c *Common) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
+	return misused("Give them, or serve this machine only: --http 127.0.0.1:PORT, or --http unix:PATH.",
+		"%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
 }
 
 // serveHTTP speaks MCP with everybody who has a token.

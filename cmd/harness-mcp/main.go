@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 		case err == nil:
 			opts = append(opts, kong.Resolvers(r))
 		case named || !errors.Is(err, os.ErrNotExist):
-			fmt.Fprintln(std.err, "harness-mcp:", err)
+			fmt.Fprintf(std.err, "harness-mcp: %v\n%s\n", err, tryHelp)
 			return exitUsage
 		}
 	}
@@ -77,15 +77,16 @@ func run(ctx context.Context, args []string, std stdio) int {
 	case exited >= 0: // --help
 		return exited
 	case err != nil:
-		fmt.Fprintf(std.err, "harness-mcp: %v\nTry: harness-mcp --help\n", err)
+		fmt.Fprintf(std.err, "harness-mcp: %v\n%s\n", err, tryHelp)
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	if err := kctx.Run(&c.Common, std); err != nil {
+		text, code := outcomeOf(err)
 		if !errors.Is(err, errSilent) {
-			fmt.Fprintln(std.err, "harness-mcp:", plain(err))
+			fmt.Fprintln(std.err, "harness-mcp:", text)
 		}
-		return exitFail
+		return code
 	}
 	return exitOK
 }

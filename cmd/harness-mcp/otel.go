@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -20,8 +22,13 @@ func (h *house) hear(c *Common) error {
 	t, err := telemetry.New(telemetry.Options{
 		Collector: c.Otel, Metrics: c.Metrics, Version: version(), Instance: h.store.Instance(), Logger: h.log,
 	})
-	if err != nil {
+	var network *net.OpError
+	switch {
+	case errors.As(err, &network):
 		return fmt.Errorf("starting telemetry: %w", err)
+	case err != nil:
+		return misused("Give --otel the URL of a collector, as http://127.0.0.1:4318, and --metrics an address of this machine, as 127.0.0.1:9464.",
+			"reading --otel and --metrics: %w", err)
 	}
 	h.telemetry = t
 	return nil

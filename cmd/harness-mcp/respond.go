@@ -17,7 +17,7 @@ type respondCmd struct {
 	Answer  string        `placeholder:"TEXT" help:"The answer to the only question."`
 	Answers string        `placeholder:"JSON" help:"Answers by question id: {\"color\": [\"blue\"]}; a single value may stand without brackets."`
 	Content string        `placeholder:"JSON" help:"The object that the request's schema asks for."`
-	Scope   string        `placeholder:"once|session" help:"How far an approval reaches."`
+	Scope   string        `enum:",once,session" default:"" placeholder:"once|session" help:"How far an approval reaches."`
 	Reason  string        `placeholder:"TEXT" help:"Why, for the agent and the journal."`
 	Timeout time.Duration `default:"40s" help:"How long to wait for the agent to take the answer (${default})."`
 }
@@ -57,7 +57,7 @@ func (r respondCmd) response() (core.Response, error) {
 	if r.Answers != "" {
 		var given map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(r.Answers), &given); err != nil {
-			return out, fmt.Errorf("reading --answers: %w", err)
+			return out, misused(tryHelp, "reading --answers: %w", err)
 		}
 		out.Answers = map[string][]string{}
 		for id, v := range given {
@@ -66,14 +66,14 @@ func (r respondCmd) response() (core.Response, error) {
 			if json.Unmarshal(v, &one) == nil {
 				many = []string{one}
 			} else if err := json.Unmarshal(v, &many); err != nil {
-				return out, fmt.Errorf("reading --answers: the value of %q is neither a text nor a list of texts", id)
+				return out, misused(tryHelp, "reading --answers: the value of %q is neither a text nor a list of texts", id)
 			}
 			out.Answers[id] = many
 		}
 	}
 	if r.Content != "" {
 		if !json.Valid([]byte(r.Content)) {
-			return out, errors.New("reading --content: this is not JSON")
+			return out, misused(tryHelp, "reading --content: this is not JSON")
 		}
 		out.Content = json.RawMessage(r.Content)
 	}
