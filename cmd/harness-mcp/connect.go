@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,9 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 	if err != nil {
 		return err
 	}
+	if remote.inTheClear() {
+		h.Warn("the token travels in the clear: give an https URL", "server", remote.url)
+	}
 	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Token: remote.token, Transport: remote.transport, Log: h}
 	if k.Start {
 		b := &background{
@@ -68,6 +72,17 @@ type remote struct {
 	transport *http.Transport
 }
 
+// inTheClear says whether whoever is between here and the server can read the
+// token.
+func (r *remote) inTheClear() bool {
+	at, err := url.Parse(r.url)
+	if err != nil || at.Scheme == "https" || r.token == "" || at.Hostname() == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(at.Hostname())
+	return ip == nil || !ip.IsLoopback()
+}
+
 func (k *connectCmd) remote(c *Common) (*remote, error) {
 	path, ok, err := socketPath(k.Address)
 	if err != nil {
@@ -75,7 +90,13 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 	}
 	if ok {
 		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if err := ownSocket(path); err != nil {
+				return nil, &net.OpError{Op: "dial", Net: "unix", Err: err}
+			}
 			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+		if err := ownSocket(path); err != nil {
+			return nil, err
 		}
 		return &remote{url: "http://localhost", transport: &http.Transport{DialContext: dial}}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -523,6 +524,55 @@ func TestClientsThatStartTogetherShareOneServer(t *testing.T) {
 	}
 	if pids := b.pids(); len(pids) != 1 {
 		t.Errorf("%d servers have run: %v", len(pids), pids)
+	}
+}
+
+func TestNoPromptGoesToTheSocketOfSomebodyElse(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a socket to somebody else")
+	}
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := make(chan struct{})
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			conn.Close()
+			close(taken)
+		}
+	}()
+	if err := os.Chown(path, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{}, {"--start"}} {
+		cmd := exec.Command(binary, slices.Concat([]string{"connect"}, flags, []string{"unix:" + path})...)
+		cmd.Env = clean(t)
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "belongs to somebody else") {
+			t.Errorf("%v: %v, %s", flags, err, out)
+		}
+	}
+	select {
+	case <-taken:
+		t.Error("somebody else was connected to")
+	default:
+	}
+}
+
+func TestATokenThatTravelsInTheClearIsWarnedOf(t *testing.T) {
+	for address, warned := range map[string]bool{
+		"0.0.0.0:1": true, "http://0.0.0.0:1": true, "https://0.0.0.0:1": false, "localhost:1": false, "http://[::1]:1/mcp": false,
+	} {
+		cmd := exec.Command(binary, "connect", "--token-file", tokens(t, "a-token\n"), address)
+		cmd.Env = clean(t)
+		out, err := cmd.CombinedOutput() // its input has ended already
+		if err != nil || strings.Contains(string(out), "in the clear") != warned || strings.Contains(string(out), "a-token") {
+			t.Errorf("%s: %v, %s", address, err, out)
+		}
 	}
 }
 

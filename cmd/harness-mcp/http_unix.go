@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"syscall"
@@ -30,3 +31,17 @@ func listenPrivate(path string) (net.Listener, error) {
 // detached are the attributes of a process that outlives this one, its
 // terminal and its group.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// ownSocket refuses a socket of somebody else: whoever was first at a path in a
+// folder for everybody would be told the prompts. One that is not there is
+// nobody's yet.
+func ownSocket(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("the socket %s belongs to somebody else (user %d)", path, stat.Uid)
+	}
+	return nil
+}

@@ -18,3 +18,6 @@ func detached() *syscall.SysProcAttr {
 	const detachedProcess = 0x00000008
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP | detachedProcess}
 }
+
+// ownSocket trusts the folder.
+func ownSocket(string) error { return nil }
