@@ -115,10 +115,10 @@ func (c *chunker) add(events, raw []byte) error {
 	return f.err()
 }
 
-// close ends the open chunk, if it has anything, and gives all.
-func (c *chunker) close() []chunk {
+// close ends the open chunk, if it has anything.
+func (c *chunker) close() {
 	if c.open.n == 0 {
-		return c.done
+		return
 	}
 	c.open.data = compress(c.block.events)
 	if len(c.block.raw) > 0 {
@@ -127,7 +127,6 @@ func (c *chunker) close() []chunk {
 	c.done = append(c.done, c.open)
 	c.open = chunk{}
 	c.block = block{events: c.block.events[:0], raw: c.block.raw[:0]}
-	return c.done
 }
 
 func (c *chunk) put(tx *tx, resource int64) error {

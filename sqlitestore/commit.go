@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"sync"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -11,34 +12,70 @@ import (
 // returns, though the batch may still be written: LastSeq, or the same batch
 // again, tells.
 func (s *Store) Commit(ctx context.Context, b core.Batch) error {
-	e, err := b.Encode()
-	if err != nil {
+	c := commits.Get().(*commit)
+	if err := c.take(ctx, b); err != nil {
+		c.giveBack()
 		return err
 	}
-	c := &commit{EncodedBatch: e, events: len(e.Events), last: e.ExpectSeq, first: e.ExpectSeq}
-	if e.Session != nil {
-		c.provider = e.Session.Session.Provider
+	answered, err := s.submit(&c.write)
+	if answered {
+		c.giveBack()
 	}
-	// Encoded here, side by side with other callers, and so that nothing of the
-	// caller's memory is read once it has left.
-	blocks := newBlock(e.Events)
-	for i := range e.Events {
-		blocks.add(&e.Events[i])
+	if err != nil {
+		return translate("writing "+b.Resource, err)
 	}
-	if n := len(e.Events); n > 0 {
-		c.first, c.last = e.Events[0].Seq, e.Events[n-1].Seq
-	}
-	c.block, c.raw, c.Events = blocks.events, blocks.raw, nil
-	return s.write(ctx, "writing "+b.Resource, 1+len(e.Rows), e.Bytes, c.apply)
+	return nil
 }
 
 // commit is a batch on its way into the database.
 type commit struct {
+	write
 	core.EncodedBatch
 	provider    string
-	events      int
+	count       int // of events
 	first, last uint64
-	block, raw  []byte
+	block       block
+}
+
+// commits keeps those that are not in use: a commit costs its caller little
+// more than what it says.
+var commits = sync.Pool{New: func() any {
+	c := &commit{}
+	c.write = write{apply: c.apply, done: make(chan error, 1)}
+	return c
+}}
+
+// giveBack is for a commit that the writer has answered or has never seen.
+func (c *commit) giveBack() {
+	events, raw := c.block.events[:0], c.block.raw[:0]
+	if cap(events)+cap(raw) > keepBlock {
+		return
+	}
+	w := write{apply: c.write.apply, done: c.write.done}
+	*c = commit{write: w, block: block{events: events, raw: raw}}
+	commits.Put(c)
+}
+
+// take encodes the batch, side by side with other callers, and so that nothing
+// of the caller's memory is read once it has left.
+func (c *commit) take(ctx context.Context, b core.Batch) (err error) {
+	if c.EncodedBatch, err = b.Encode(); err != nil {
+		return err
+	}
+	c.count, c.first, c.last = len(b.Events), b.ExpectSeq, b.ExpectSeq
+	if b.Session != nil {
+		c.provider = b.Session.Session.Provider
+	}
+	c.block.grow(b.Events)
+	for i := range b.Events {
+		c.block.add(&b.Events[i])
+	}
+	if n := len(b.Events); n > 0 {
+		c.first, c.last = b.Events[0].Seq, b.Events[n-1].Seq
+	}
+	c.Events = nil
+	c.ctx, c.events, c.bytes = ctx, 1+len(c.Rows), c.Bytes
+	return nil
 }
 
 func (c *commit) apply(tx *tx) error {
@@ -67,7 +104,7 @@ func (c *commit) apply(tx *tx) error {
 			return err
 		}
 	}
-	tx.log(entry{slice: slice{first: c.first, last: c.last, n: uint32(c.events)}, resource: r.key, digest: c.Digest}, c.block, c.raw)
+	tx.log(entry{slice: slice{first: c.first, last: c.last, n: uint32(c.count)}, resource: r.key, digest: c.Digest}, c.block.events, c.block.raw)
 	r.lastSeq, r.digest = int64(c.last), c.Digest
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,8 +136,8 @@ type block struct {
 	prev        frame // what the next is written against
 }
 
-// newBlock has room for a run of events.
-func newBlock(events []core.Event) block {
+// grow makes room for a run of events.
+func (b *block) grow(events []core.Event) {
 	size, raw := 0, 0
 	for i := range events {
 		size += len(events[i].Data) + frameRoom
@@ -144,11 +145,7 @@ func newBlock(events []core.Event) block {
 			raw += n + frameRoom
 		}
 	}
-	b := block{events: make([]byte, 0, size)}
-	if raw > 0 {
-		b.raw = make([]byte, 0, raw)
-	}
-	return b
+	b.events, b.raw = slices.Grow(b.events, size), slices.Grow(b.raw, raw)
 }
 
 // frameRoom is about what a frame takes beside its data.

@@ -9,6 +9,21 @@ const (
 	// groupEvents and groupBytes end the collecting of one transaction.
 	groupEvents = 4096
 	groupBytes  = 4 << 20
+	// gatherPause is how long the writer waits for one more of the callers that
+	// it has just answered.
+	gatherPause = 20 * time.Microsecond
+	// gatherMost is how many writes it waits for at the most.
+	gatherMost = 256
+	// keepBlock is how much memory of a commit is kept for the next one, in
+	// bytes; keepAdds and keepRows of a transaction, in commits and rows.
+	keepBlock = 64 << 10
+	keepAdds  = 1024
+	keepRows  = 128
+	// walLooks is how often the length of the write-ahead log is looked at while
+	// it grows to its bound; a transaction is taken for groupPages pages and what
+	// its writes bring.
+	walLooks   = 16
+	groupPages = 4
 	// rowBytes is how much of the log goes into one row, but for a batch that
 	// is longer: what fits on a page of the table.
 	rowBytes = pageSize - 64
@@ -29,7 +44,7 @@ const (
 	// packWrites is how many of them one transaction takes, and packAtOnce how
 	// many bytes of their slices.
 	packWrites = 64
-	packAtOnce = 2 << 20
+	packAtOnce = 4 << 20
 	// chunkEvents and chunkBytes end a chunk. A last chunk of at most half of
 	// that is written again with what comes.
 	chunkEvents = 256

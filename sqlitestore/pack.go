@@ -1,8 +1,10 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,15 +20,17 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	if len(keys) > packResources && !all {
 		keys, more = keys[:packResources], true
 	}
-	for len(keys) > 0 {
-		jobs, n, err := s.prepare(ctx, keys)
-		if err == nil && len(jobs) > 0 {
-			err = s.writePacked(ctx, jobs)
+	for some := range slices.Chunk(keys, packWrites) {
+		for left := true; left; {
+			jobs, n, err := s.prepare(ctx, some)
+			if err == nil && len(jobs) > 0 {
+				err = s.writePacked(ctx, jobs)
+			}
+			if err != nil {
+				return true // met again at the next tick
+			}
+			left = n > 0
 		}
-		if err != nil {
-			return true // met again at the next tick
-		}
-		keys = keys[n:]
 	}
 	s.deleteDead(ctx)
 	return more || s.waiting()
@@ -52,70 +56,95 @@ type packing struct {
 	last     uint64
 	digest   [digestBytes]byte
 	merge    int64 // the last chunk, if it is written again; 0 for none
-	chunks   []chunk
-	gone     bool
+	chunker
+	gone bool
 }
 
-// portion is the part of a resource's slices that is packed at once.
-func portion(list []slice, room int) (part []slice, bytes int) {
-	for i, x := range list {
-		// A row is packed whole: what is packed is known by the last row.
-		if bytes >= room && i > 0 && x.row != list[i-1].row {
-			return list[:i], bytes
-		}
-		bytes += int(x.size) + int(x.rawLen)
-	}
-	return list, bytes
-}
-
-// prepare reads slices of resources, if they are this server's to pack, and
-// makes chunks of them, up to packAtOnce. It says how many of the resources are
-// done with that: the next one may have more.
-func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []packing, n int, err error) {
+// prepare reads slices of resources, if they are this server's to pack, row
+// after row, and makes chunks of them, up to packAtOnce. It says how many slices
+// are left.
+func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, left int, err error) {
 	var others []int64
-	var rows rowCache // resources share the rows of the log
-	room := packAtOnce
 	err = s.withReader(ctx, func(c *conn) error {
 		return s.lookAll(ctx, c, func(unpacked func(resource) []slice) error {
-			for ; n < len(keys) && room > 0 && len(jobs) < packWrites; n++ {
-				r := resource{key: keys[n]}
-				found, err := c.one(ctx, "SELECT instance, packed, trimmed FROM resource WHERE key = ?", []any{r.key}, &r.instance, &r.packed, &r.trimmed)
+			var todo []toPack
+			for _, key := range keys {
+				r := resource{key: key}
+				found, err := c.one(ctx, "SELECT instance, packed, trimmed FROM resource WHERE key = ?", []any{key}, &r.instance, &r.packed, &r.trimmed)
 				if err != nil {
 					return err
 				}
 				list := unpacked(r)
 				switch {
 				case !found: // its slices are dead
-					jobs = append(jobs, packing{key: r.key, gone: true})
+					jobs = append(jobs, &packing{key: key, gone: true})
 					continue
 				case !s.packs(r.instance):
-					others = append(others, r.key)
+					others = append(others, key)
 					continue
 				case len(list) == 0:
 					continue
 				}
-				part, bytes := portion(list, room)
-				room -= bytes
-				p := packing{key: r.key, was: r.packed}
-				if err := p.read(ctx, c, r, part, &rows); err != nil {
-					return err
-				}
-				if _, p.digest = s.tail.of(r.key); len(part) < len(list) {
-					p.digest = [digestBytes]byte{} // the log tells it
-					n--
-					room = 0
-				}
+				p := &packing{key: key, was: r.packed, chunker: chunker{after: uint64(max(r.trimmed, 1)) - 1}}
+				_, p.digest = s.tail.of(key)
 				jobs = append(jobs, p)
+				for _, x := range list {
+					todo = append(todo, toPack{p, x})
+				}
 			}
-			return nil
+			n, err := packRows(ctx, c, todo)
+			left = len(todo) - n
+			return err
 		})
 	})
+	for _, p := range jobs {
+		p.close()
+	}
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
 	for _, key := range others {
 		s.foreign[key] = true
 	}
-	return jobs, n, err
+	return slices.DeleteFunc(jobs, func(p *packing) bool { return !p.gone && p.now == 0 }), left, err
+}
+
+// toPack is a slice that goes into a resource's chunks.
+type toPack struct {
+	*packing
+	slice
+}
+
+// packRows hands slices to their chunks row by row, so that each row is read
+// once, and says how many.
+func packRows(ctx context.Context, c *conn, todo []toPack) (n int, err error) {
+	slices.SortStableFunc(todo, func(x, y toPack) int { return cmp.Compare(x.row, y.row) })
+	var row logRow
+	for room := packAtOnce; n < len(todo); n++ {
+		p, x := todo[n].packing, todo[n].slice
+		if x.row != row.id {
+			if room <= 0 {
+				break // a row is packed whole: its id says how far a resource is
+			}
+			if row, err = readRow(ctx, c, x.row, true); err != nil {
+				return n, err
+			}
+		}
+		if p.now == 0 {
+			if err := p.reopen(ctx, c); err != nil {
+				return n, err
+			}
+		}
+		events, raw, err := row.cut(x, true)
+		if err != nil {
+			return n, err
+		}
+		if err := p.add(events, raw); err != nil {
+			return n, err
+		}
+		p.now, p.last = x.row, x.last
+		room -= len(events) + len(raw)
+	}
+	return n, nil
 }
 
 // packs says whether this server packs what an instance owns.
@@ -124,47 +153,31 @@ func (s *Store) packs(instance string) bool {
 	return instance == s.id || !s.Alive(instance) && s.Elected()
 }
 
-// read makes chunks of the slices, behind the events of a small last chunk.
-func (p *packing) read(ctx context.Context, c *conn, r resource, list []slice, rows *rowCache) error {
-	pack := chunker{after: uint64(max(r.trimmed, 1)) - 1}
+// reopen goes on with the last chunk of the resource, if that is small.
+func (p *packing) reopen(ctx context.Context, c *conn) error {
 	var key, n, size int64
-	found, err := c.one(ctx, "SELECT key, n, length(data) FROM chunk WHERE resource = ? ORDER BY last DESC LIMIT 1", []any{r.key}, &key, &n, &size)
+	found, err := c.one(ctx, "SELECT key, n, length(data) FROM chunk WHERE resource = ? ORDER BY last DESC LIMIT 1", []any{p.key}, &key, &n, &size)
+	if err != nil || !found || n > chunkEvents/2 || size > chunkBytes/16 {
+		return err
+	}
+	events, raw, err := readChunk(ctx, c, key, true)
 	if err != nil {
 		return err
 	}
-	if found && n <= chunkEvents/2 && size <= chunkBytes/16 {
-		events, raw, err := readChunk(ctx, c, key, true)
-		if err != nil {
-			return err
-		}
-		if err := pack.add(events, raw); err != nil {
-			return err
-		}
-		p.merge = key
-	}
-	for _, x := range list {
-		events, raw, err := rows.slice(ctx, c, x, true)
-		if err != nil {
-			return err
-		}
-		if err := pack.add(events, raw); err != nil {
-			return err
-		}
-	}
-	end := list[len(list)-1]
-	p.now, p.last, p.chunks = end.row, end.last, pack.close()
-	return nil
+	p.merge = key
+	return p.add(events, raw)
 }
 
 // writePacked puts chunks in the place of slices. A resource that was deleted
 // or packed meanwhile is left alone.
-func (s *Store) writePacked(ctx context.Context, jobs []packing) error {
-	var done []packing
+func (s *Store) writePacked(ctx context.Context, jobs []*packing) error {
+	var done []*packing
 	err := s.write(ctx, "packing", packWrites, 0, func(tx *tx) error {
 		done = done[:0]
 		for _, p := range jobs {
 			if p.gone {
-				done = append(done, packing{key: p.key, now: maxSeq})
+				p.now = maxSeq
+				done = append(done, p)
 				continue
 			}
 			n, err := tx.run("UPDATE resource SET packed = ?, last_seq = ?, last_batch = ? WHERE key = ? AND packed = ?", p.now, p.last, p.digest[:], p.key, p.was)
@@ -179,8 +192,8 @@ func (s *Store) writePacked(ctx context.Context, jobs []packing) error {
 					return err
 				}
 			}
-			for i := range p.chunks {
-				if err := p.chunks[i].put(tx, p.key); err != nil {
+			for i := range p.done {
+				if err := p.done[i].put(tx, p.key); err != nil {
 					return err
 				}
 			}
@@ -206,11 +219,18 @@ func (s *Store) deleteDead(ctx context.Context) {
 		if len(ids) == 0 {
 			return
 		}
+		slices.Sort(ids)
 		err := s.write(ctx, "shortening the log", len(ids), 0, func(tx *tx) error {
-			for _, id := range ids {
-				if _, err := tx.run("DELETE FROM log WHERE id = ?", id); err != nil {
+			ids := ids // it may run again
+			for len(ids) > 0 {
+				n := 1
+				for n < len(ids) && ids[n] == ids[0]+int64(n) {
+					n++
+				}
+				if _, err := tx.run("DELETE FROM log WHERE id BETWEEN ? AND ?", ids[0], ids[n-1]); err != nil {
 					return err
 				}
+				ids = ids[n:]
 			}
 			return nil
 		})

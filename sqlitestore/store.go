@@ -233,7 +233,7 @@ func (s *Store) start(c *conn) {
 		s.readers <- nil
 	}
 	s.ended.Go(s.checkpoints)
-	w := &writer{store: s, conn: c, cache: map[resourceID]*resource{}, byKey: map[int64]resourceID{}}
+	w := &writer{store: s, conn: c, cache: map[resourceID]*resource{}, byKey: map[int64]resourceID{}, unmeasured: walFull}
 	s.ended.Go(w.run)
 	s.wake() // a database may come with a log or with deletions to finish
 }

@@ -103,13 +103,20 @@ func (t *tx) log(e entry, events, raw []byte) {
 // flush writes the rows of the log. Resources lie in them in order of their
 // keys: who packs some of them reads few rows.
 func (t *tx) flush() error {
-	slices.SortStableFunc(t.adds, func(x, y addition) int { return cmp.Compare(x.resource, y.resource) })
+	order := make([]int, len(t.adds))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(t.adds[x].resource, t.adds[y].resource), cmp.Compare(x, y))
+	})
+	t.list = make([]entry, 0, len(t.adds))
 	next := t.w.store.tail.last() + 1
-	for i := range t.adds {
+	for _, i := range order {
 		a := &t.adds[i]
 		n := len(t.rows)
 		if n == 0 || t.rows[n-1].size()+len(a.events)+len(a.raw)+2*digestBytes > rowBytes {
-			t.rows = append(t.rows, logRow{id: next, dir: make([]byte, 0, pageSize/8), events: make([]byte, 0, max(rowBytes, len(a.events)))})
+			t.addRow(next)
 			next++
 			n++
 		}
@@ -123,6 +130,29 @@ func (t *tx) flush() error {
 		}
 	}
 	return nil
+}
+
+// addRow begins a row, with the memory of an earlier transaction's if there is
+// any.
+func (t *tx) addRow(id int64) {
+	n := len(t.rows)
+	if n == cap(t.rows) {
+		t.rows = append(t.rows, logRow{})
+	}
+	t.rows = t.rows[:n+1]
+	r := &t.rows[n]
+	*r = logRow{id: id, dir: r.dir[:0], events: r.events[:0], raw: r.raw[:0]}
+}
+
+// keep leaves the memory to the next transaction, but for more than is usual.
+func (t *tx) keep() {
+	for i := range t.rows[:min(len(t.rows), keepRows)] {
+		if r := &t.rows[i]; cap(r.dir)+cap(r.events)+cap(r.raw) > 4*rowBytes {
+			*r = logRow{}
+		}
+	}
+	clear(t.adds) // nobody's blocks are held
+	t.w.adds, t.w.rows = t.adds[:0:min(cap(t.adds), keepAdds)], t.rows[:0:min(cap(t.rows), keepRows)]
 }
 
 func notNull(b []byte) []byte {

@@ -24,15 +24,21 @@ type write struct {
 // write queues a change and waits until it is on disk. When ctx ends first it
 // returns, though the change may still be made.
 func (s *Store) write(ctx context.Context, doing string, events, bytes int, apply func(tx *tx) error) error {
-	w := &write{ctx: ctx, events: events, bytes: bytes, apply: apply, done: make(chan error, 1)}
+	_, err := s.submit(&write{ctx: ctx, events: events, bytes: bytes, apply: apply, done: make(chan error, 1)})
+	return translate(doing, err)
+}
+
+// submit queues a write and waits for its answer. One that was not answered may
+// still be made.
+func (s *Store) submit(w *write) (answered bool, err error) {
 	if err := s.enqueue(w); err != nil {
-		return translate(doing, err)
+		return true, err // nobody else has seen it
 	}
 	select {
 	case err := <-w.done:
-		return translate(doing, err)
-	case <-ctx.Done():
-		return translate(doing, ctx.Err())
+		return true, err
+	case <-w.ctx.Done():
+		return false, w.ctx.Err()
 	}
 }
 
@@ -61,7 +67,12 @@ type writer struct {
 	conn     *conn     // nil after a failure that left it in doubt
 	nextTrim time.Time // when the log may be emptied again
 	last     int       // how many writes the last group had
+	// unmeasured is about what was written since the length of the log was
+	// looked at.
+	unmeasured int64
 
+	adds    []addition               // memory for transactions
+	rows    []logRow                 // likewise
 	version int64                    // of the data that cache tells of; 0 for none
 	cache   map[resourceID]*resource // resources as the last commit left them
 	byKey   map[int64]resourceID
@@ -71,13 +82,7 @@ type writer struct {
 func (w *writer) run() {
 	for first := range w.store.queue {
 		group := w.gather([]*write{first})
-		// Callers of the last group are about to come again: let them run, as
-		// often as it brings more of them.
-		for n := 0; n < len(group) && len(group) < w.last; {
-			n = len(group)
-			runtime.Gosched()
-			group = w.gather(group)
-		}
+		group = w.await(group)
 		w.last = len(group)
 		w.commit(group)
 		w.store.wake()
@@ -87,6 +92,21 @@ func (w *writer) run() {
 		// the log stays and the next opening reads it.
 		_ = w.conn.close()
 	}
+}
+
+// await lets the callers of the last group run, who are about to come again: one
+// transaction for all of them costs less than two. It ends when nobody has come
+// for a moment that is short beside what the disk takes, and when there are so
+// many that the rest should rather get ready while these are written.
+func (w *writer) await(group []*write) []*write {
+	for came := time.Now(); len(group) < min(w.last, gatherMost) && time.Since(came) < gatherPause; {
+		runtime.Gosched()
+		n := len(group)
+		if group = w.gather(group); len(group) > n {
+			came = time.Now()
+		}
+	}
+	return group
 }
 
 // gather takes what is queued into a group, up to its bounds.
@@ -140,7 +160,8 @@ func (w *writer) attempt(group []*write) (answers []error, err error) {
 	if _, err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
 		return nil, err
 	}
-	t := &tx{conn: w.conn, w: w}
+	t := &tx{conn: w.conn, w: w, adds: w.adds[:0], rows: w.rows[:0]}
+	defer t.keep()
 	if err := t.begin(); err != nil {
 		return nil, w.rollback(err)
 	}
@@ -158,6 +179,10 @@ func (w *writer) attempt(group []*write) (answers []error, err error) {
 	}
 	if _, err := w.conn.run("COMMIT"); err != nil {
 		return nil, w.rollback(err)
+	}
+	w.unmeasured += groupPages * pageSize
+	for _, one := range group {
+		w.unmeasured += int64(one.bytes)
 	}
 	t.committed()
 	return answers, nil
@@ -183,8 +208,12 @@ func (w *writer) ready() error {
 		}
 		w.conn, w.version = c, 0
 	}
+	if w.unmeasured < w.store.walSoft/walLooks {
+		return nil
+	}
 	size, now := w.store.walSize(), time.Now()
 	if size < w.store.walSoft || size < w.store.walHard && now.Before(w.nextTrim) {
+		w.unmeasured = 0
 		return nil
 	}
 	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +23,13 @@ const owner = "bench"
 
 // payload is the data of an event of about 400 bytes in all.
 func payload(n uint64) json.RawMessage {
-	return fmt.Appendf(nil, `{"item":"msg_1","text":"%0300d"}`, n)
+	data := bytes.Clone(blank)
+	digits := strconv.AppendUint(nil, n, 10)
+	copy(data[len(data)-len(`"}`)-len(digits):], digits)
+	return data
 }
+
+var blank = fmt.Appendf(nil, `{"item":"msg_1","text":"%0300d"}`, 0)
 
 // eventBytes is what an event of payload comes to.
 const eventBytes = 400
@@ -52,21 +59,21 @@ func newFloor(dir string) (*floor, error) {
 	return &floor{f}, err
 }
 
-func (f *floor) write(n int) error {
-	if _, err := f.f.Write(make([]byte, n)); err != nil {
+func (f *floor) write(b []byte) error {
+	if _, err := f.f.Write(b); err != nil {
 		return err
 	}
 	return unix.Fdatasync(int(f.f.Fd()))
 }
 
-// appending compares commits of many sessions with the floor: what a perfect
-// group commit would do is one append and one sync for a round of all.
+// appending compares commits of many sessions with the floor: the same callers
+// with the same events before one that appends their bytes to a file and syncs.
 func appending(ctx context.Context, dir string) (rows []row, err error) {
 	for _, c := range []struct {
 		sessions, perRound int
 		goal               string
 	}{{1, 200, "-"}, {64, 100, "0.7"}, {1000, 20, "0.4"}} {
-		if *sessionsOnly != 0 && c.sessions != *sessionsOnly {
+		if *onlySessions != 0 && c.sessions != *onlySessions {
 			continue
 		}
 		ratios, err := appendWith(ctx, dir, c.sessions, c.perRound)
@@ -89,50 +96,51 @@ func appendWith(ctx context.Context, dir string, sessions, perRound int) (ratios
 		return nil, err
 	}
 	defer f.f.Close()
-	for i := range sessions {
-		if err := s.Commit(ctx, session(fmt.Sprint("s", i))); err != nil {
+	ids := make([]string, sessions)
+	for i := range ids {
+		ids[i] = fmt.Sprint("s", i)
+		if err := s.Commit(ctx, session(ids[i])); err != nil {
 			return nil, err
 		}
 	}
-	base := uint64(0)
-	for range *rounds {
-		batches := make([][]core.Batch, sessions)
-		for i := range batches {
-			for k := range perRound {
-				batches[i] = append(batches[i], further(fmt.Sprint("s", i), base+uint64(k), 1))
-			}
-		}
-		base += uint64(perRound)
-		write, stop := f.grouped()
-		defer stop()
-		begin := time.Now()
-		if err := sideBySide(sessions, func(int) error {
-			for range perRound {
-				if err := write(eventBytes); err != nil {
-					return err
-				}
-			}
-			return nil
-		}); err != nil {
+	write, stop := f.grouped()
+	defer stop()
+	for r := range *rounds {
+		base := uint64(r * perRound)
+		raw, rawCPU, err := closedLoop(ids, base, perRound, func(b core.Batch) error { return write(b.Events[0]) })
+		if err != nil {
 			return nil, err
 		}
-		middle, cpu := time.Now(), processorTime()
-		if err := sideBySide(sessions, func(i int) error {
-			for _, b := range batches[i] {
-				if err := s.Commit(ctx, b); err != nil {
-					return err
-				}
-			}
-			return nil
-		}); err != nil {
+		ours, cpu, err := closedLoop(ids, base, perRound, func(b core.Batch) error { return s.Commit(ctx, b) })
+		if err != nil {
 			return nil, err
 		}
-		took := time.Since(middle)
-		details("%d sessions: floor %.2f, journal %.2f us/event, of which %.2f us of processor time", sessions,
-			per(middle.Sub(begin), sessions*perRound), per(took, sessions*perRound), per(processorTime()-cpu, sessions*perRound))
-		ratios = append(ratios, float64(middle.Sub(begin))/float64(took))
+		details("%d sessions, us/event (of processor time): floor %.2f (%.2f), journal %.2f (%.2f)", sessions, raw, rawCPU, ours, cpu)
+		ratios = append(ratios, raw/ours)
 	}
 	return ratios, nil
+}
+
+// closedLoop lets each session write events, one after another, and says what
+// an event took in microseconds, of time and of the processor's.
+func closedLoop(ids []string, base uint64, each int, write func(b core.Batch) error) (took, cpu float64, err error) {
+	return timed(len(ids)*each, func() error {
+		return sideBySide(len(ids), func(i int) error {
+			for k := range each {
+				if err := write(further(ids[i], base+uint64(k), 1)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// timed gives the time, and the processor's time, of each of n in microseconds.
+func timed(n int, f func() error) (took, cpu float64, err error) {
+	begin, used := time.Now(), processorTime()
+	err = f()
+	return per(time.Since(begin), n), per(processorTime()-used, n), err
 }
 
 // sideBySide runs f n times at once.
@@ -161,8 +169,10 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 		return nil, err
 	}
 	defer f.f.Close()
-	for i := range sessions {
-		if err := s.Commit(ctx, session(fmt.Sprint("s", i))); err != nil {
+	ids := make([]string, sessions)
+	for i := range ids {
+		ids[i] = fmt.Sprint("s", i)
+		if err := s.Commit(ctx, session(ids[i])); err != nil {
 			return nil, err
 		}
 	}
@@ -171,13 +181,13 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 	var worst, base []time.Duration
 	for range max(3, *rounds/2) {
 		write, stop := f.grouped()
-		raw, err := pace(sessions, every, func(int) error { return write(eventBytes) })
+		raw, err := pace(sessions, every, func(i int) error { return write(further(ids[i], 0, 1).Events[0]) })
 		stop()
 		if err != nil {
 			return nil, err
 		}
 		ours, err := pace(sessions, every, func(i int) error {
-			b := further(fmt.Sprint("s", i), last[i], 1)
+			b := further(ids[i], last[i], 1)
 			last[i]++
 			return s.Commit(ctx, b)
 		})
@@ -193,24 +203,31 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 
 // grouped is the floor behind a group commit as simple as one can be: callers
 // wait for one writer, which appends what lies there and syncs once for all.
-func (f *floor) grouped() (write func(n int) error, stop func()) {
+func (f *floor) grouped() (write func(ev core.Event) error, stop func()) {
 	type wish struct {
-		n    int
+		ev   core.Event
 		done chan error
 	}
 	queue := make(chan wish, 4096)
 	go func() {
+		var group []wish
+		var bytes []byte
 		for first := range queue {
-			group, bytes := []wish{first}, first.n
+			group = append(group[:0], first)
 			for more := true; more; {
 				select {
 				case w, ok := <-queue:
 					if more = ok; ok {
-						group, bytes = append(group, w), bytes+w.n
+						group = append(group, w)
 					}
 				default:
 					more = false
 				}
+			}
+			bytes = bytes[:0]
+			for _, w := range group {
+				bytes = append(bytes, w.ev.Data...)
+				bytes = append(bytes, blank[:eventBytes-len(w.ev.Data)]...)
 			}
 			err := f.write(bytes)
 			for _, w := range group {
@@ -218,8 +235,8 @@ func (f *floor) grouped() (write func(n int) error, stop func()) {
 			}
 		}
 	}()
-	return func(n int) error {
-		w := wish{n, make(chan error, 1)}
+	return func(ev core.Event) error {
+		w := wish{ev, make(chan error, 1)}
 		queue <- w
 		return <-w.done
 	}, func() { close(queue) }

@@ -105,14 +105,13 @@ func startAll(ctx context.Context, h *core.Harness, dir string, n int) ([]string
 }
 
 // stack lets many sessions talk at once and waits until every word of them is
-// durable. The floor is as for the store alone: a sync for a round of one event
-// each.
+// durable. The floor is as for the store alone.
 func stack(ctx context.Context, dir string) (rows []row, err error) {
 	for _, c := range []struct {
 		sessions, each int
 		goal           string
 	}{{64, 200, "0.5"}, {1000, 40, "0.3"}} {
-		if *sessionsOnly != 0 && c.sessions != *sessionsOnly {
+		if *onlySessions != 0 && c.sessions != *onlySessions {
 			continue
 		}
 		h, s, err := newHarness(ctx, filepath.Join(dir, fmt.Sprintf("stack%d.db", c.sessions)))
@@ -127,27 +126,30 @@ func stack(ctx context.Context, dir string) (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
+		write, stop := f.grouped()
 		var ratios []float64
 		for range *rounds {
-			begin := time.Now()
-			for range c.each {
-				if err := f.write(c.sessions * eventBytes); err != nil {
-					return nil, err
-				}
-			}
-			middle := time.Now()
-			if err := sideBySide(c.sessions, func(i int) error {
-				t, err := h.SendMessage(ctx, caller, core.SendRequest{SessionID: ids[i], Input: core.TurnInput{Prompt: fmt.Sprint(c.each)}})
-				if err != nil {
-					return err
-				}
-				_, err = h.Await(ctx, caller, core.AwaitRequest{IDs: []string{t.ID}, Wait: time.Hour})
-				return err
-			}); err != nil {
+			raw, rawCPU, err := closedLoop(ids, 0, c.each, func(b core.Batch) error { return write(b.Events[0]) })
+			if err != nil {
 				return nil, err
 			}
-			ratios = append(ratios, float64(middle.Sub(begin))/float64(time.Since(middle)))
+			ours, cpu, err := timed(c.sessions*c.each, func() error {
+				return sideBySide(c.sessions, func(i int) error {
+					t, err := h.SendMessage(ctx, caller, core.SendRequest{SessionID: ids[i], Input: core.TurnInput{Prompt: fmt.Sprint(c.each)}})
+					if err != nil {
+						return err
+					}
+					_, err = h.Await(ctx, caller, core.AwaitRequest{IDs: []string{t.ID}, Wait: time.Hour})
+					return err
+				})
+			})
+			if err != nil {
+				return nil, err
+			}
+			details("%d sessions, us/event (of processor time): floor %.2f (%.2f), stack %.2f (%.2f)", c.sessions, raw, rawCPU, ours, cpu)
+			ratios = append(ratios, raw/ours)
 		}
+		stop()
 		rows = append(rows, row{fmt.Sprintf("durable append through the whole stack, %d sessions / raw append and fdatasync", c.sessions), spread(ratios), c.goal})
 		if err := errors.Join(h.Shutdown(ctx), s.Close(), f.f.Close()); err != nil {
 			return nil, err
