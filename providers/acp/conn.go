@@ -148,7 +148,7 @@ func (c *conn) post(f frame) error {
 	case callFrame:
 		return c.peer.Call(f.method, f.params, f.tag, written)
 	case notifyFrame:
-		return c.peer.NotifyThen(f.method, f.params, written)
+		return c.peer.Notify(f.method, f.params, written)
 	case refuseFrame:
 		return c.peer.Refuse(f.id, f.code, f.why)
 	}

@@ -76,7 +76,7 @@ func (c *conn) open(ctx context.Context, o opening) error {
 	if err := c.ask(ctx, wire.Initialize, hello, into(&server)); err != nil {
 		return err
 	}
-	if err := c.peer.Notify(wire.Initialized, nil); err != nil {
+	if err := c.peer.Notify(wire.Initialized, nil, nil); err != nil {
 		return core.Errorf(core.CodeStartFailed, "codex does not take messages: %w", err)
 	}
 	if o.subscription {

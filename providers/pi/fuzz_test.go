@@ -114,9 +114,7 @@ func (p *player) play(line string) {
 		return
 	}
 	p.watch.Sending(op)
-	if err := give(p.tr, op); err != nil {
-		p.tr.opDone(op.OpID(), err, nil)
-	}
+	p.tr.op(op)
 	p.drain()
 }
 

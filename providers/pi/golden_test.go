@@ -68,27 +68,8 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	if err := give(r.tr, op); err != nil {
-		r.tr.opDone(op.OpID(), err, nil)
-	}
+	r.tr.op(op)
 	r.drain()
-}
-
-// give is what conn does with an op.
-func give(tr *translator, op core.Op) *core.Error {
-	switch op := op.(type) {
-	case core.StartTurn:
-		return tr.startTurn(op)
-	case core.Steer:
-		return tr.steer(op)
-	case core.Respond:
-		return tr.respond(op)
-	case core.Interrupt:
-		return tr.interrupt(op)
-	case core.Configure:
-		return tr.configure(op)
-	}
-	return nil
 }
 
 func (r *replayer) drain() {

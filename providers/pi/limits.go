@@ -1,7 +1,5 @@
 package pi
 
-import "time"
-
 // Bounds of one conversation and of a probe.
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
@@ -49,19 +47,9 @@ const (
 	// or a compaction may follow the end of a run.
 	settleLooks = 2
 
-	// maxGarbage is how much of a line that is no JSON is kept.
-	maxGarbage = 4 << 10
-
-	// maxStderr is how much of the end of stderr is kept.
-	maxStderr = 8 << 10
-
 	// maxProbe bounds the output of `pi --version`.
 	maxProbe = 64 << 10
 
 	// maxErrorLine is how much of a failed tool's output its error shows.
 	maxErrorLine = 200
-
-	// exitWait is how long a lost link waits for the exit status, so that the
-	// error can name it.
-	exitWait = 2 * time.Second
 )

@@ -11,6 +11,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // Name is the provider's name in list_providers and start_session.
@@ -92,9 +93,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 		return nil, err
 	}
 	if err := c.open(ctx, cfg); err != nil {
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = c.Close(gone) // by force: there is nothing to save yet
+		link.Abandon(c)
 		return nil, err
 	}
 	return c, nil
@@ -109,15 +108,11 @@ func (p *provider) start(ctx context.Context, exe executable, args []string, cfg
 	if bad != nil {
 		return nil, bad
 	}
-	child, err := p.opts.Runner.Start(ctx, process.Spec{
+	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: slices.Concat(exe.args, args, files), Dir: cfg.CWD, Resource: cfg.SessionID,
 		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
-	})
-	switch core.CodeOf(err) {
-	case "":
-	case core.CodeNotFound, core.CodeInternal:
-		return nil, core.Errorf(core.CodeProviderNotReady, "pi could not be started: %w", err).WithHint("Install it: %s.", install)
-	default: // a wrong directory, say: nothing that is Pi's fault
+	}, Name, "Install it: "+install+".")
+	if err != nil {
 		return nil, err
 	}
 	fence := append([]string{cfg.CWD}, cfg.AddDirs...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
@@ -130,6 +131,28 @@ func (t *translator) opDone(op core.OpID, err *core.Error, raw json.RawMessage) 
 	t.notice(core.OpDone{Op: op, Err: err, Raw: raw})
 }
 
+// op takes an op of any kind.
+func (t *translator) op(op core.Op) {
+	var err *core.Error
+	switch op := op.(type) {
+	case core.StartTurn:
+		err = t.startTurn(op)
+	case core.Steer:
+		err = t.steer(op)
+	case core.Respond:
+		err = t.respond(op)
+	case core.Interrupt:
+		err = t.interrupt(op)
+	case core.Configure:
+		err = t.configure(op)
+	default:
+		err = core.Errorf(core.CodeInternal, "pi does not know the op %T", op)
+	}
+	if err != nil {
+		t.opDone(op.OpID(), err, nil)
+	}
+}
+
 // wrote says that a line is in the pipe whole: all the proof there is for an
 // answer to a dialog.
 func (t *translator) wrote(op core.OpID) { t.opDone(op, nil, nil) }
@@ -180,16 +203,7 @@ func (t *translator) decode(what string, raw []byte, into any) bool {
 }
 
 // garbage reports a line that is no record. The conversation goes on.
-func (t *translator) garbage(raw []byte) {
-	if len(raw) > maxGarbage {
-		raw = raw[:maxGarbage]
-	}
-	text, err := json.Marshal(string(raw))
-	if err != nil { // a string always encodes
-		text = nil
-	}
-	t.event("garbage", text)
-}
+func (t *translator) garbage(line []byte) { t.event("garbage", ndjson.Quote(line)) }
 
 // name is the turn that content belongs to, "" for none.
 func (t *translator) name() string {

@@ -7,9 +7,7 @@
 // byte. The other side's order is kept: Recv gives messages one by one and
 // runs nothing, so whoever reads decides what happens before the next message.
 //
-// Sending never waits. A frame goes into a bounded outbox, which one goroutine
-// writes to the pipe; a peer that reads nothing fills the outbox and then gets
-// an error, not our patience.
+// Sending never waits: a frame goes into a bounded outbox.
 package jsonrpc
 
 import (

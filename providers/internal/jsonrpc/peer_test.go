@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -110,7 +112,7 @@ func TestDecodeSaysWhatAFrameIs(t *testing.T) {
 
 func TestVersionIsWrittenWhereItIsWanted(t *testing.T) {
 	p, lines, _ := pair(t, Options{Version: "2.0"})
-	if err := p.Notify("hello", json.RawMessage(`{"x":"<"}`)); err != nil {
+	if err := p.Notify("hello", json.RawMessage(`{"x":"<"}`), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, lines); got != `{"jsonrpc":"2.0","method":"hello","params":{"x":"<"}}` {
@@ -123,9 +125,9 @@ func TestSendingNeverWaitsAndTheOutboxIsBounded(t *testing.T) {
 	var err error
 	n := 0
 	for ; err == nil && n < 3*maxOutboxFrames; n++ {
-		err = p.Notify("n", nil)
+		err = p.Notify("n", nil, nil)
 	}
-	if !errors.Is(err, ErrFull) || n > maxOutboxFrames+2 {
+	if !errors.Is(err, ndjson.ErrFull) || n > maxOutboxFrames+2 {
 		t.Fatalf("after %d frames: %v", n, err)
 	}
 }
@@ -133,10 +135,10 @@ func TestSendingNeverWaitsAndTheOutboxIsBounded(t *testing.T) {
 func TestOutboxIsBoundedInBytes(t *testing.T) {
 	p, _, _ := pair(t, Options{})
 	big := json.RawMessage(`"` + strings.Repeat("x", maxOutboxBytes/2) + `"`)
-	if err := p.Notify("n", big); err != nil {
+	if err := p.Notify("n", big, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Notify("n", big); !errors.Is(err, ErrFull) {
+	if err := p.Notify("n", big, nil); !errors.Is(err, ndjson.ErrFull) {
 		t.Fatal(err)
 	}
 }
@@ -147,7 +149,7 @@ func TestWrittenHearsOfTheFrameAndOfItsFailure(t *testing.T) {
 	p := NewPeer(in, outW, Options{})
 	heard := make(chan error, 2)
 	tell := func(err error) { heard <- err }
-	if err := p.NotifyThen("m", nil, tell); err != nil {
+	if err := p.Notify("m", nil, tell); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := bufio.NewReader(outR).ReadString('\n'); err != nil {
@@ -164,7 +166,7 @@ func TestWrittenHearsOfTheFrameAndOfItsFailure(t *testing.T) {
 		t.Fatal("a frame went into a broken pipe")
 	}
 	<-p.Done()
-	if err := p.Notify("n", nil); !errors.Is(err, ErrClosed) {
+	if err := p.Notify("n", nil, nil); !errors.Is(err, ndjson.ErrClosed) {
 		t.Fatal(err)
 	}
 	p.Close()
@@ -180,7 +182,7 @@ func TestCallsWithoutResponseAreBounded(t *testing.T) {
 	for i := 0; ; i++ {
 		err := p.Call("m", nil, nil, nil)
 		switch {
-		case errors.Is(err, ErrFull): // the writer is behind
+		case errors.Is(err, ndjson.ErrFull): // the writer is behind
 		case errors.Is(err, ErrTooMany):
 			return
 		case err != nil || i > 100*maxCalls:

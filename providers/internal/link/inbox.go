@@ -79,12 +79,21 @@ func (b *Inbox) Err() error {
 	return b.err
 }
 
+// Holds says whether the notices reach either of the limits.
+func (b *Inbox) Holds(l Limits) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reaches(l)
+}
+
+func (b *Inbox) reaches(l Limits) bool { return len(b.list) >= l.Count || b.bytes >= l.Bytes }
+
 // WaitRoom waits until there is room. It returns false when the inbox has ended
 // or stop is closed.
 func (b *Inbox) WaitRoom(stop <-chan struct{}) bool {
 	for {
 		b.mu.Lock()
-		ended, full := b.err != nil, len(b.list) >= b.limits.Count || b.bytes >= b.limits.Bytes
+		ended, full := b.err != nil, b.reaches(b.limits)
 		b.mu.Unlock()
 		if ended || !full {
 			return !ended

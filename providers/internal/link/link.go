@@ -1,19 +1,15 @@
-// Package link holds the two bounded queues of a Conn whose agent speaks lines
-// of JSON: notices that wait for Recv, and lines that wait for the pipe. Adding
-// to either never waits, so that an adapter may do both under one lock; the
-// reader of the agent's output waits for room, which is the back-pressure.
+// Package link is what every Conn does about its agent's process, whatever the
+// agent speaks: a Child starts, explains and ends the process, and an Inbox
+// holds the notices that wait for Recv. Adding to it never waits, so that an
+// adapter may do it under its lock; the reader of the agent's output waits for
+// room, which is the back-pressure.
+//
+// What an adapter keeps for itself is the order of things: its reader, its lock,
+// its translator, and the steps by which it stops.
 package link
 
-import "errors"
-
-// Why a line was not taken.
-var (
-	ErrClosed = errors.New("the connection is closed")
-	ErrFull   = errors.New("it does not read: too much waits for it")
-)
-
-// Limits bound one queue. A single notice or line beyond Bytes is taken when
-// nothing else waits.
+// Limits bound an inbox. A single notice beyond Bytes is taken when nothing else
+// waits.
 type Limits struct {
 	Count int
 	Bytes int

@@ -8,7 +8,10 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func readAll(r *Reader) (lines []string, err error) {
 	for {

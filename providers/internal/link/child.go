@@ -1,0 +1,188 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
+)
+
+const (
+	// maxStderr is how much of the end of stderr is kept, in bytes.
+	maxStderr = 8 << 10
+
+	// exitWait is how long a lost output waits for the exit status, so that the
+	// error can name it.
+	exitWait = 2 * time.Second
+)
+
+// Start starts an agent. name is the agent's in sentences, hint the next step
+// when it cannot be started at all.
+//
+// Errors: CodeProviderNotReady, or what the runner said of something that is not
+// the agent's fault, such as a wrong directory.
+func Start(ctx context.Context, r process.Runner, spec process.Spec, name, hint string) (process.Child, error) {
+	child, err := r.Start(ctx, spec)
+	switch core.CodeOf(err) {
+	case core.CodeNotFound, core.CodeInternal:
+		return nil, core.Errorf(core.CodeProviderNotReady, "%s could not be started: %w", name, err).WithHint("%s", hint)
+	}
+	return child, err
+}
+
+// Abandon ends a Conn that did not open, by force: there is nothing to save yet.
+func Abandon(c core.Conn) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = c.Close(gone)
+}
+
+// Child is the process behind a Conn. It keeps the end of what the process says
+// on stderr, explains the end of its output, and ends it once. Any goroutine may
+// use it.
+type Child struct {
+	process.Child
+	name string
+	log  *slog.Logger
+
+	readers  sync.WaitGroup
+	once     sync.Once
+	closing  chan struct{} // closed when Close began
+	finished chan struct{} // closed when nothing is left
+	stopErr  error         // of the stop; valid after finished
+
+	mu   sync.Mutex
+	tail []byte // the end of stderr
+}
+
+// NewChild takes a process that was just started, and begins to read its
+// stderr. name is the agent's in sentences. Close has to be called.
+func NewChild(child process.Child, name string, log *slog.Logger) *Child {
+	c := &Child{Child: child, name: name, log: log, closing: make(chan struct{}), finished: make(chan struct{})}
+	c.Go(c.readStderr)
+	return c
+}
+
+// Go runs a reader of the process's output, which ends with it; Wait waits for
+// all of them.
+func (c *Child) Go(read func()) { c.readers.Go(read) }
+
+// Wait waits for the readers.
+func (c *Child) Wait() { c.readers.Wait() }
+
+// Closing is closed when Close has begun.
+func (c *Child) Closing() <-chan struct{} { return c.closing }
+
+// Drain reads the rest of stdout and drops it, so that the agent can end in
+// peace.
+func (c *Child) Drain() { _, _ = io.Copy(io.Discard, c.Stdout()) }
+
+// readStderr keeps the end of stderr. It may quote the environment, so it goes
+// to the log only.
+func (c *Child) readStderr() {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := c.Child.Stderr().Read(buf)
+		c.mu.Lock()
+		c.tail = append(c.tail, buf[:n]...)
+		if over := len(c.tail) - maxStderr; over > 0 {
+			c.tail = append([]byte(nil), c.tail[over:]...)
+		}
+		c.mu.Unlock()
+		if err != nil {
+			c.log.Debug("the agent ended", "stderr", c.Said())
+			return
+		}
+	}
+}
+
+// Said is the end of what the process has said on stderr so far. It may quote
+// the environment: it is to be searched, not shown.
+func (c *Child) Said() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.tail)
+}
+
+// lastWords gives the first line of stderr that has one of the phrases.
+func (c *Child) lastWords(phrases []string) string {
+	for l := range strings.Lines(c.Said()) {
+		for _, p := range phrases {
+			if strings.Contains(l, p) {
+				return ": " + strings.TrimSpace(l)
+			}
+		}
+	}
+	return ""
+}
+
+// Ended says how the process ended; it is valid after Done.
+func (c *Child) Ended() error { return fmt.Errorf("it ended: %s", ExitText(c.Exit())) }
+
+// Lost explains an error of stdout: by the exit status, and by the line of
+// stderr that has one of the phrases that may be repeated to callers. It waits a
+// moment for the process to end, and gives nil when that was Close's doing.
+//
+// Errors: CodeSessionUnavailable.
+func (c *Child) Lost(err error, phrases ...string) error {
+	wait := time.NewTimer(exitWait)
+	defer wait.Stop()
+	select {
+	case <-c.closing:
+	case <-c.Done():
+		err = fmt.Errorf("%w%s", c.Ended(), c.lastWords(phrases))
+	case <-wait.C:
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it closed its output")
+		}
+	}
+	select { // it may have ended because we are closing
+	case <-c.closing:
+		return nil
+	default:
+		return core.Errorf(core.CodeSessionUnavailable, "the connection to %s was lost: %w", c.name, err)
+	}
+}
+
+// ExitText says how a process ended.
+func ExitText(e process.Exit) string {
+	switch {
+	case e.Signal != "":
+		return "signal " + e.Signal
+	case e.Err != nil:
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+// Close runs stop, once however often it is called, and waits for it. stop ends
+// the process and everything around it: it calls Stop, then Wait. When ctx ends
+// first the process is killed, which lets stop return.
+//
+// Errors: CodeInternal, with that of stop.
+func (c *Child) Close(ctx context.Context, stop func(context.Context) error) error {
+	c.once.Do(func() {
+		close(c.closing)
+		go func() {
+			defer close(c.finished)
+			c.stopErr = stop(ctx)
+		}()
+	})
+	select {
+	case <-c.finished:
+	case <-ctx.Done():
+		_ = c.Kill() // joins a polite stop and overtakes it
+		<-c.finished
+	}
+	if c.stopErr != nil {
+		return core.Errorf(core.CodeInternal, "%s could not be stopped: %w", c.name, c.stopErr)
+	}
+	return nil
+}
