@@ -21,9 +21,9 @@ import (
 // loopback one.
 
 // printed is what config prints for a client.
-func printed(t *testing.T, client string) string {
+func printed(t *testing.T, client string, flags ...string) string {
 	t.Helper()
-	cmd := exec.Command(binary, "config", client)
+	cmd := exec.Command(binary, append([]string{"config", client}, flags...)...)
 	cmd.Env = clean(t)
 	out, err := cmd.Output()
 	if err != nil {
@@ -56,13 +56,23 @@ func (a agent) environ(t *testing.T) []string {
 
 func (a agent) exe(name string) string { return filepath.Join(a.pathDir, name) }
 
+// recommended are the flags of config for an entry that leads to b.
+func (b *background) recommended(more ...string) []string {
+	return append([]string{"--background", "--db", filepath.Join(b.dir, "journal.db")}, more...)
+}
+
+// one fails the test unless one server was started in the background.
+func (b *background) one() {
+	b.t.Helper()
+	if pids := b.pids(); len(pids) != 1 {
+		b.t.Errorf("%d servers were started in the background, want 1", len(pids))
+	}
+}
+
 func TestClaudeCodeFindsTheServerHealthy(t *testing.T) {
 	a := claudeAgent(t)
-	line := regexp.MustCompile(`(?m)^claude (mcp add .*)$`).FindStringSubmatch(printed(t, "claude"))
-	if line == nil {
-		t.Fatal("config prints no command for Claude Code")
-	}
 	s := serve(t, t.TempDir(), "--token-file", tokens(t, "a-token-for-claude\n"))
+	b := inBackground(t)
 	dir := t.TempDir() // an entry holds in the folder where it was added
 	claude := func(argv ...string) string {
 		t.Helper()
@@ -72,21 +82,30 @@ func TestClaudeCodeFindsTheServerHealthy(t *testing.T) {
 		}
 		return out
 	}
-	claude(strings.Fields(line[1])...)
+	for name, flags := range map[string][]string{"harness": nil, "shared": b.recommended()} {
+		line := regexp.MustCompile(`(?m)^claude mcp add harness (.*)$`).FindStringSubmatch(printed(t, "claude", flags...))
+		if line == nil {
+			t.Fatal("config prints no command for Claude Code")
+		}
+		claude(append([]string{"mcp", "add", name}, strings.Fields(line[1])...)...)
+	}
 	claude("mcp", "add", "--transport", "http", "remote", s.url, "--header", "Authorization: Bearer a-token-for-claude")
 	out := claude("mcp", "list")
-	for _, name := range []string{"harness", "remote"} {
+	for _, name := range []string{"harness", "shared", "remote"} {
 		if !regexp.MustCompile(name + `: .*Connected`).MatchString(out) {
 			t.Errorf("%s is not healthy:\n%s", name, out)
 		}
 	}
+	b.one()
 }
 
 func TestCodexListsTheTools(t *testing.T) {
 	a := codexAgent(t)
 	s := serve(t, t.TempDir(), "--token-file", tokens(t, "a-token-for-codex\n"))
 	config := filepath.Join(a.env["CODEX_HOME"], "config.toml")
-	appendTo(t, config, printed(t, "codex")+fmt.Sprintf("\n[mcp_servers.remote]\nurl = %q\nbearer_token_env_var = \"REMOTE_BEARER\"\n", s.url))
+	b := inBackground(t)
+	shared := strings.Replace(printed(t, "codex", b.recommended()...), "mcp_servers.harness", "mcp_servers.shared", 1)
+	appendTo(t, config, printed(t, "codex")+shared+fmt.Sprintf("\n[mcp_servers.remote]\nurl = %q\nbearer_token_env_var = \"REMOTE_BEARER\"\n", s.url))
 	cmd := exec.Command(a.exe("codex"), "app-server")
 	cmd.Env = append(a.environ(t), "REMOTE_BEARER=a-token-for-codex")
 	c := mcptest.Start(t, cmd)
@@ -115,9 +134,10 @@ func TestCodexListsTheTools(t *testing.T) {
 		found = append(found, server.Name)
 	}
 	slices.Sort(found)
-	if !slices.Equal(found, []string{"harness", "remote"}) {
+	if !slices.Equal(found, []string{"harness", "remote", "shared"}) {
 		t.Errorf("Codex sees the servers %v", found)
 	}
+	b.one()
 }
 
 func appendTo(t *testing.T, path, text string) {
@@ -175,15 +195,10 @@ func (b *background) behind(pathDir string) []string {
 
 func TestClaudeCodeDelegatesToCodexAndApproves(t *testing.T) {
 	a, to := claudeAgent(t), codexAgent(t)
-	_, entry, _ := strings.Cut(printed(t, "claude"), "{")
 	delegation(t, to, "mcp__harness__", func(b *background, prompt string) string {
-		var config map[string]map[string]map[string]any
-		if err := json.Unmarshal([]byte("{"+entry), &config); err != nil {
-			t.Fatal(err)
-		}
-		config["mcpServers"]["harness"]["args"] = b.behind(to.pathDir)
+		_, entry, _ := strings.Cut(printed(t, "claude", b.recommended("--path-dir", to.pathDir)...), "{")
 		file := filepath.Join(b.dir, "mcp.json")
-		if err := os.WriteFile(file, []byte(jsonOf(t, config)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("{"+entry), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		out, err := a.program(t, t.TempDir(), prompt, a.exe("claude"), "-p", "--mcp-config", file, "--strict-mcp-config", "--allowedTools", "mcp__harness")
@@ -196,12 +211,11 @@ func TestClaudeCodeDelegatesToCodexAndApproves(t *testing.T) {
 
 func TestCodexDelegatesToClaudeCodeAndApproves(t *testing.T) {
 	a, to := codexAgent(t), claudeAgent(t)
-	entry := printed(t, "codex")
 	config := filepath.Join(a.env["CODEX_HOME"], "config.toml")
 	written := false
 	delegation(t, to, "", func(b *background, prompt string) string {
 		if !written {
-			appendTo(t, config, strings.Replace(entry, "args = []", "args = "+jsonOf(t, b.behind(to.pathDir)), 1))
+			appendTo(t, config, printed(t, "codex", b.recommended("--path-dir", to.pathDir)...))
 			written = true
 		}
 		out, err := a.program(t, t.TempDir(), prompt, a.exe("codex"), "exec", "--skip-git-repo-check", "-")

@@ -7,28 +7,35 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
+// maxSocketPath is the longest path of a socket that every system takes.
+const maxSocketPath = 103
+
 type configCmd struct {
-	Client string `arg:"" enum:"claude,codex,vscode,cursor" help:"claude, codex, vscode or cursor."`
+	Client     string `arg:"" enum:"claude,codex,vscode,cursor" help:"claude, codex, vscode or cursor."`
+	Background bool   `help:"Recommended: connect to a server in the background, which is started when none runs and outlives the client."`
+	Address    string `placeholder:"ADDR" help:"With --background: where that server is, unix:PATH or HOST:PORT (unix:, with the path of socket beside the journal)."`
 }
 
 // Run prints the entry that puts this program into a client, with the time-out
-// and approval settings that long waits and unattended work need.
-func (k configCmd) Run(c *Common, std stdio) error {
-	cmd := self()
-	var argv []string
-	if c.DB != defaultDB() {
-		argv = append(argv, "--db", c.DB)
+// and approval settings that long waits and unattended work need. The common
+// flags of this command line are in it.
+func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
+	argv, err := k.argv(c, given(kctx, k))
+	if err != nil {
+		return err
 	}
+	cmd := self()
 	switch k.Client {
 	case "codex":
 		return codexEntry(std.out, cmd, argv)
 	case "claude":
-		fmt.Fprintf(std.out, "# Run this once:\nclaude mcp add harness -- %s\n\n# or put this into .mcp.json of a project:\n", strings.Join(append([]string{cmd}, argv...), " "))
+		fmt.Fprintf(std.out, "# Run this once:\nclaude mcp add harness -- %s\n\n# or put this into .mcp.json of a project:\n", shellWords(append([]string{cmd}, argv...)))
 		return jsonEntry(std.out, "mcpServers", map[string]any{"type": "stdio", "command": cmd, "args": list(argv)})
 	case "vscode":
 		fmt.Fprintln(std.out, "// .vscode/mcp.json")
@@ -36,6 +43,61 @@ func (k configCmd) Run(c *Common, std stdio) error {
 	}
 	fmt.Fprintln(std.out, "// ~/.cursor/mcp.json")
 	return jsonEntry(std.out, "mcpServers", map[string]any{"command": cmd, "args": list(argv)})
+}
+
+// argv are the arguments with which a client starts this program: the common
+// flags, and the command. A client may start it in any folder.
+func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
+	db, err := filepath.Abs(c.DB)
+	if err != nil {
+		return nil, err
+	}
+	argv := slices.DeleteFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, "--db=") })
+	if c.DB != defaultDB() { // a flag says so, or a variable or a file that the client may not know
+		argv = slices.Insert(argv, 0, "--db", db)
+	}
+	switch {
+	case !k.Background && k.Address != "":
+		return nil, misused("Give --background too.", "--address is for --background")
+	case !k.Background:
+		return argv, nil
+	}
+	address, err := k.address(db)
+	return append(argv, "connect", "--start", address), err
+}
+
+// address is where the server in the background is.
+func (k *configCmd) address(db string) (string, error) {
+	address := k.Address
+	if address == "" {
+		address = unixScheme + filepath.Join(filepath.Dir(db), "socket")
+	}
+	if err := (&connectCmd{Start: true, Address: address}).check(); err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(address, unixScheme)
+	if !ok {
+		return address, nil
+	}
+	path, err := filepath.Abs(path)
+	if err == nil && len(path) > maxSocketPath {
+		err = misused("Give a shorter one: --address unix:PATH.", "the path of a socket has %d bytes at most, %s has %d", maxSocketPath, path, len(path))
+	}
+	return unixScheme + path, err
+}
+
+// shellWords writes words as a shell reads them.
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !strings.ContainsRune("%+,-./:=@_", r) && !('0' <= r && r <= '9') && !('A' <= r && r <= 'Z') && !('a' <= r && r <= 'z')
+		}) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }
 
 func codexEntry(w io.Writer, cmd string, argv []string) error {

@@ -84,30 +84,15 @@ func (r *remote) inTheClear() bool {
 }
 
 func (k *connectCmd) remote(c *Common) (*remote, error) {
-	path, ok, err := socketPath(k.Address)
-	if err != nil {
+	if err := k.check(); err != nil {
 		return nil, err
 	}
-	if ok {
-		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-			if err := ownSocket(path); err != nil {
-				return nil, &net.OpError{Op: "dial", Net: "unix", Err: err}
-			}
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-		if err := ownSocket(path); err != nil {
-			return nil, err
-		}
-		return &remote{url: "http://localhost", transport: &http.Transport{DialContext: dial}}, nil
+	if path, ok := strings.CutPrefix(k.Address, unixScheme); ok {
+		return &remote{url: "http://localhost", transport: &http.Transport{DialContext: dialOwn(path)}}, ownSocket(path)
 	}
 	r := &remote{url: "http://" + k.Address, transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}
-	if scheme, _, ok := strings.Cut(k.Address, "://"); ok {
-		if scheme != "http" && scheme != "https" || k.Start {
-			return nil, k.wrongAddress()
-		}
+	if strings.Contains(k.Address, "://") {
 		r.url = strings.TrimSuffix(strings.TrimSuffix(k.Address, "/"), transport.PathMCP)
-	} else if _, _, err := net.SplitHostPort(k.Address); err != nil {
-		return nil, k.wrongAddress()
 	}
 	file := tokenFile(k.TokenFile, c)
 	if k.Start { // the server reads what is there
@@ -115,12 +100,35 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 			return nil, err
 		}
 	}
+	var err error
 	r.token, err = transport.FirstToken(file)
 	return r, err
 }
 
-func (k *connectCmd) wrongAddress() error {
-	return misused("Give HOST:PORT, unix:PATH, or without --start an http or https URL.", "%q is no address of a server", k.Address)
+// dialOwn connects to a socket, if it is not somebody else's by then.
+func dialOwn(path string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if err := ownSocket(path); err != nil {
+			return nil, &net.OpError{Op: "dial", Net: "unix", Err: err}
+		}
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+}
+
+// check refuses what is no address of a server.
+func (k *connectCmd) check() error {
+	_, socket, err := socketPath(k.Address)
+	scheme, _, isURL := strings.Cut(k.Address, "://")
+	switch {
+	case err != nil || socket:
+		return err
+	case isURL && !k.Start && (scheme == "http" || scheme == "https"):
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(k.Address); err != nil || isURL {
+		return misused("Give HOST:PORT, unix:PATH, or without --start an http or https URL.", "%q is no address of a server", k.Address)
+	}
+	return nil
 }
 
 // given are the common flags of this command line, for another one.
