@@ -2,8 +2,6 @@ package codex
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -12,40 +10,30 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // conn is one `codex app-server` with one thread. Its goroutines are the reader
-// of stdout, the writer of the peer, the reader of stderr, and one that Close
-// starts; all end with the child.
+// of stdout, the writer of the peer, and those of the child; all end with it.
 type conn struct {
-	child process.Child
+	child *link.Child
 	peer  *jsonrpc.Peer
-	log   *slog.Logger
-	queue *queue
+	inbox *link.Inbox
 	ready core.Ready
 
 	mu    sync.Mutex // the translator, and the order of frames and notices
 	t     *translator
 	drain *time.Timer
 	dead  bool // nothing is sent any more
-
-	readers   sync.WaitGroup
-	closeOnce sync.Once
-	closing   chan struct{} // closed when Close began
-	finished  chan struct{} // closed when nothing is left
-	stopErr   error         // of the stop; valid after finished
 }
 
 func newConn(child process.Child, t *translator, log *slog.Logger) *conn {
 	c := &conn{
-		child: child, t: t, log: log, queue: newQueue(),
-		peer:     jsonrpc.NewPeer(child.Stdout(), child.Stdin(), jsonrpc.Options{}),
-		closing:  make(chan struct{}),
-		finished: make(chan struct{}),
+		child: link.NewChild(child, "Codex", log), t: t,
+		inbox: link.NewInbox(link.Limits{Count: maxQueued, Bytes: maxQueuedBytes}),
+		peer:  jsonrpc.NewPeer(child.Stdout(), child.Stdin(), jsonrpc.Options{}),
 	}
-	c.readers.Add(2)
-	go c.read()
-	go c.readStderr()
+	c.child.Go(c.read)
 	return c
 }
 
@@ -53,7 +41,7 @@ func newConn(child process.Child, t *translator, log *slog.Logger) *conn {
 func (c *conn) Ready() core.Ready { return c.ready }
 
 // Recv gives the next notice.
-func (c *conn) Recv(ctx context.Context) (core.Notice, error) { return c.queue.take(ctx) }
+func (c *conn) Recv(ctx context.Context) (core.Notice, error) { return c.inbox.Take(ctx) }
 
 // Send takes an op.
 func (c *conn) Send(op core.Op) error {
@@ -62,24 +50,7 @@ func (c *conn) Send(op core.Op) error {
 	if c.dead {
 		return core.Errorf(core.CodeSessionUnavailable, "the connection to Codex is closed")
 	}
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = c.t.startTurn(op)
-	case core.Steer:
-		err = c.t.steer(op)
-	case core.Respond:
-		err = c.t.respond(op)
-	case core.Interrupt:
-		err = c.t.interrupt(op)
-	case core.Configure:
-		err = c.t.configure(op)
-	default:
-		return core.Errorf(core.CodeInternal, "codex does not know the op %T", op)
-	}
-	if err != nil {
-		c.t.opDone(op.OpID(), "", err, nil)
-	}
+	c.t.op(op)
 	if err := c.apply(); err != nil {
 		return core.Errorf(core.CodeSessionUnavailable, "Codex does not take messages: %w", err)
 	}
@@ -89,7 +60,7 @@ func (c *conn) Send(op core.Op) error {
 // apply does what the translator wants; mu is held.
 func (c *conn) apply() error {
 	out := c.t.take()
-	c.queue.add(out.notices)
+	c.inbox.Add(out.notices)
 	err := out.fatal
 	for _, f := range out.frames {
 		if e := c.post(f); e != nil && err == nil {
@@ -122,114 +93,61 @@ func (c *conn) lose(err error) {
 	}
 	c.dead = true
 	c.t.lost()
-	c.queue.add(c.t.take().notices)
-	c.queue.end(err)
+	c.inbox.Add(c.t.take().notices)
+	c.inbox.End(err)
 }
 
-func (c *conn) drainExpired() {
+// tell has the translator hear of something and does what it wants; mu is not
+// held.
+func (c *conn) tell(what func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drain = nil
 	if !c.dead {
-		c.t.drainExpired()
+		what()
 		_ = c.apply() // a lost link is reported by Recv
 	}
 }
 
+func (c *conn) drainExpired() {
+	c.tell(func() {
+		c.drain = nil
+		c.t.drainExpired()
+	})
+}
+
 // read is the reader of stdout.
 func (c *conn) read() {
-	defer c.readers.Done()
-	for c.queue.waitRoom(c.closing) {
+	for c.inbox.WaitRoom(c.child.Closing()) {
 		m, err := c.peer.Recv()
 		if err != nil {
 			c.ended(err)
 			return
 		}
-		c.mu.Lock()
-		if !c.dead && !exchanged(m) {
-			c.t.message(m)
-			_ = c.apply() // a lost link is reported by Recv
-		}
-		c.mu.Unlock()
+		c.tell(func() {
+			if !jsonrpc.Answered(m) {
+				c.t.message(m)
+			}
+		})
 	}
-	// The rest is read and dropped, so that Codex can end in peace.
-	_, _ = io.Copy(io.Discard, c.child.Stdout())
+	c.child.Drain()
 }
 
-// ended takes the end of stdout: of Codex, unless we are closing.
+// ended takes the end of stdout.
 func (c *conn) ended(err error) {
-	select {
-	case <-c.closing:
-		return // Close says io.EOF
-	case <-c.child.Done():
-		err = fmt.Errorf("codex ended: %s", exitText(c.child.Exit()))
-	case <-time.After(exitWait):
-		if errors.Is(err, io.EOF) {
-			err = errors.New("codex closed its output")
-		}
-	}
-	select { // it may have ended because we are closing
-	case <-c.closing:
-		return
-	default:
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lose(core.Errorf(core.CodeSessionUnavailable, "the connection to Codex was lost: %w", err))
-}
-
-func exitText(e process.Exit) string {
-	switch {
-	case e.Signal != "":
-		return "signal " + e.Signal
-	case e.Err != nil:
-		return e.Err.Error()
-	}
-	return fmt.Sprintf("exit code %d", e.Code)
-}
-
-// readStderr keeps the end of stderr for the log. It may quote the
-// environment, so it goes nowhere else.
-func (c *conn) readStderr() {
-	defer c.readers.Done()
-	var tail []byte
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := c.child.Stderr().Read(buf)
-		tail = append(tail, buf[:n]...)
-		if over := len(tail) - maxStderr; over > 0 {
-			tail = append([]byte(nil), tail[over:]...)
-		}
-		if err != nil {
-			c.log.Debug("codex ended", "stderr", string(tail))
-			return
-		}
+	if err = c.child.Lost(err); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lose(err)
 	}
 }
 
 // Close ends Codex and everything it started.
-func (c *conn) Close(ctx context.Context) error {
-	c.closeOnce.Do(func() {
-		close(c.closing)
-		go c.stop(ctx)
-	})
-	select {
-	case <-c.finished:
-	case <-ctx.Done():
-		_ = c.child.Kill() // joins a polite stop and overtakes it
-		<-c.finished
-	}
-	if c.stopErr != nil {
-		return core.Errorf(core.CodeInternal, "codex could not be stopped: %w", c.stopErr)
-	}
-	return nil
-}
+func (c *conn) Close(ctx context.Context) error { return c.child.Close(ctx, c.stop) }
 
-func (c *conn) stop(ctx context.Context) {
-	defer close(c.finished)
-	c.stopErr = c.child.Stop(ctx)
+func (c *conn) stop(ctx context.Context) error {
+	err := c.child.Stop(ctx)
 	c.peer.Close()
-	c.readers.Wait()
+	c.child.Wait()
 	<-c.peer.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,5 +155,6 @@ func (c *conn) stop(ctx context.Context) {
 	if c.drain != nil {
 		c.drain.Stop()
 	}
-	c.queue.end(io.EOF)
+	c.inbox.End(io.EOF)
+	return err
 }

@@ -3,12 +3,13 @@
 //
 // # Layers
 //
-//   - providers/internal/ndjson and jsonrpc: lines, ids and the outbox;
+//   - providers/internal/ndjson, jsonrpc and link: lines, ids and the outbox;
+//     the process and the notices that wait;
 //   - internal/wire: the vendor's messages under the vendor's names;
 //   - translate*.go: a pure translator. Frames and ops go in; notices and
 //     frames come out. It does no I/O and has no clock, so recorded
 //     conversations test it;
-//   - conn.go and open.go: the process, the pipes and the goroutines around it.
+//   - conn.go and open.go: what holds these together, and the order of things.
 //
 // # What the protocol gives, and what is made of it
 //

@@ -29,19 +29,9 @@ const (
 	// turn, at most, when one of them is not in its list.
 	maxLists = 20
 
-	// maxGarbage is how much of a line that is no JSON-RPC is kept.
-	maxGarbage = 4 << 10
-
-	// maxStderr is how much of the end of stderr is kept, for the log.
-	maxStderr = 8 << 10
-
 	// maxVersion bounds the output of `codex --version`.
 	maxVersion = 4 << 10
 
 	// maxAuthFile bounds the file of a sign-in.
 	maxAuthFile = 1 << 20
-
-	// exitWait is how long a lost link waits for the exit status, so that the
-	// error can name it.
-	exitWait = 2 * time.Second
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // Name is the provider's name in list_providers and start_session.
@@ -81,14 +82,10 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if err != nil {
 		return nil, err
 	}
-	child, err := p.opts.Runner.Start(ctx, process.Spec{
+	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID, Env: quiet(env),
-	})
-	switch core.CodeOf(err) {
-	case "":
-	case core.CodeNotFound, core.CodeInternal:
-		return nil, core.Errorf(core.CodeProviderNotReady, "codex could not be started: %w", err).WithHint("Install it: %s", install)
-	default: // a wrong directory, say: nothing that is Codex's fault
+	}, Name, "Install it: "+install)
+	if err != nil {
 		return nil, err
 	}
 	c := newConn(child, newTranslator(newSettings(cfg)), p.log.With("session", cfg.SessionID))
@@ -96,9 +93,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 		c.ready.Warnings = append(c.ready.Warnings, "Codex's native program was not found beside its Node launcher; the launcher is used.")
 	}
 	if err := c.open(ctx, o); err != nil {
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = c.Close(gone) // by force: there is nothing to save yet
+		link.Abandon(c)
 		return nil, err
 	}
 	return c, nil

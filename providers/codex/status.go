@@ -9,6 +9,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // keys are the variables that Codex takes a credential from.
@@ -59,7 +60,7 @@ func (p *provider) version(ctx context.Context, exe executable) (string, error) 
 		return "", core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", ctx.Err())
 	}
 	if exit := child.Exit(); exit.Code != 0 {
-		return "", core.Errorf(core.CodeProviderNotReady, "it ended with %s", exitText(exit))
+		return "", core.Errorf(core.CodeProviderNotReady, "it ended with %s", link.ExitText(exit))
 	}
 	_, version, ok := strings.Cut(strings.TrimSpace(string(out)), " ") // "codex-cli 0.171.0"
 	if !ok {

@@ -2,13 +2,10 @@ package codex
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -301,22 +298,6 @@ func TestAutoEditAcceptsOnlyEditsOfTheWorkspace(t *testing.T) {
 	if !tr.acceptsEdit(wire.FileChangeApprovalParams{}, []wire.FileUpdateChange{patch("/etc/b")}) {
 		t.Error("an unrestricted edit was not accepted")
 	}
-}
-
-func TestQueueGivesWhatItHasBeforeItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
-		q.add([]core.Notice{core.OpDone{Op: 1}})
-		q.end(io.EOF)
-		q.end(errors.New("later"))
-		q.add([]core.Notice{core.OpDone{Op: 2}})
-		if n, err := q.take(t.Context()); err != nil || n.(core.OpDone).Op != 1 {
-			t.Error(n, err)
-		}
-		if _, err := q.take(t.Context()); !errors.Is(err, io.EOF) {
-			t.Error(err)
-		}
-	})
 }
 
 func write(t *testing.T, root, name string) string {

@@ -6,6 +6,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // translator turns frames into notices and ops into frames. It is pure: what
@@ -104,6 +105,28 @@ func (t *translator) opDone(op core.OpID, ref string, err *core.Error, raw json.
 	t.notice(core.OpDone{Op: op, Ref: ref, Err: err, Raw: raw})
 }
 
+// op takes an op of any kind.
+func (t *translator) op(op core.Op) {
+	var err *core.Error
+	switch op := op.(type) {
+	case core.StartTurn:
+		err = t.startTurn(op)
+	case core.Steer:
+		err = t.steer(op)
+	case core.Respond:
+		err = t.respond(op)
+	case core.Interrupt:
+		err = t.interrupt(op)
+	case core.Configure:
+		err = t.configure(op)
+	default:
+		err = core.Errorf(core.CodeInternal, "codex does not know the op %T", op)
+	}
+	if err != nil {
+		t.opDone(op.OpID(), "", err, nil)
+	}
+}
+
 // opened takes the response to thread/start and its like.
 func (t *translator) opened(r wire.ThreadResponse) {
 	t.thread = r.Thread.ID
@@ -122,21 +145,9 @@ func (t *translator) message(m jsonrpc.Message) {
 		t.request(m)
 	case jsonrpc.Notification:
 		t.notification(m)
-	default:
-		t.garbage(m.Line)
+	default: // the conversation goes on
+		t.event("garbage", ndjson.Quote(m.Line))
 	}
-}
-
-// garbage reports a line that is no message. The conversation goes on.
-func (t *translator) garbage(line []byte) {
-	if len(line) > maxGarbage {
-		line = line[:maxGarbage]
-	}
-	raw, err := json.Marshal(string(line))
-	if err != nil { // a string always encodes
-		raw = nil
-	}
-	t.event("garbage", raw)
 }
 
 // event keeps a frame that has no place in the vocabulary.
