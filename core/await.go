@@ -92,12 +92,13 @@ type look struct {
 	owner    string
 	ids      []string
 	wake     chan struct{}
-	watched  map[any]func() // by actor, or id of a process
+	watched  map[any]func()    // by actor, or id of a process
+	hosts    map[string]*actor // where a turn or request was met last
 	matchers map[string]*matcher
 }
 
 func (h *Harness) newLook(owner string, ids []string, r AwaitRequest) (*look, error) {
-	l := &look{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, matchers: map[string]*matcher{}}
+	l := &look{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, hosts: map[string]*actor{}, matchers: map[string]*matcher{}}
 	if r.Pattern == "" {
 		return l, nil
 	}
@@ -132,13 +133,13 @@ func (l *look) end() {
 // elsewhere and must be looked at again.
 func (l *look) at(ctx context.Context) (res []Resource, others bool, err error) {
 	for _, id := range l.ids {
-		r, err := l.h.Get(ctx, l.owner, id)
+		r, err := l.get(ctx, id)
 		if err != nil {
 			return nil, false, err
 		}
 		hosted, fresh := l.watch(r)
 		if fresh {
-			if r, err = l.h.Get(ctx, l.owner, id); err != nil {
+			if r, err = l.get(ctx, id); err != nil {
 				return nil, false, err
 			}
 		}
@@ -152,6 +153,20 @@ func (l *look) at(ctx context.Context) (res []Resource, others bool, err error) 
 		res = append(res, r)
 	}
 	return res, others, nil
+}
+
+// get is Harness.Get, which asks first where the resource was last.
+func (l *look) get(ctx context.Context, id string) (Resource, error) {
+	if a := l.hosts[id]; a != nil && l.h.liveActor(a.owner, a.id) == a {
+		if r, ok := a.find(id); ok {
+			return r, nil
+		}
+	}
+	r, err := l.h.Get(ctx, l.owner, id)
+	if err == nil && r.Session != nil && r.Kind != KindSession {
+		l.hosts[id] = l.h.liveActor(l.owner, r.Session.Session.ID)
+	}
+	return r, err
 }
 
 // watch registers for the wakes of a resource that is hosted here, once.

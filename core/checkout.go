@@ -110,6 +110,9 @@ func firstFew(names []string) string {
 // maxNamed is how many other sessions a warning names.
 const maxNamed = 3
 
+// maxShared is how many live sessions, the newest, are looked at for that.
+const maxShared = 100
+
 // sharedCheckout warns when other live sessions that may write work in the
 // same checkout. That is allowed: who starts them knows best. Sessions of other
 // owners and servers count, but only those of the same owner are named.
@@ -117,11 +120,18 @@ func (h *Harness) sharedCheckout(ctx context.Context, cfg SessionConfig) []strin
 	if cfg.SandboxMode == SandboxReadOnly {
 		return nil
 	}
-	root := checkout(cfg.CWD)
+	roots := map[string]string{} // many sessions, few directories
+	rootOf := func(dir string) string {
+		if _, ok := roots[dir]; !ok {
+			roots[dir] = checkout(dir)
+		}
+		return roots[dir]
+	}
+	root := rootOf(cfg.CWD)
 	ctx, cancel := h.short(ctx)
 	defer cancel()
 	live := true
-	recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Limit: maxListPage})
+	recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Limit: maxShared})
 	if err != nil {
 		return nil // a warning is not worth a failed start
 	}
@@ -130,7 +140,7 @@ func (h *Harness) sharedCheckout(ctx context.Context, cfg SessionConfig) []strin
 	for _, rec := range recs {
 		s := rec.Session
 		same := s.Owner == cfg.Owner && s.ID == cfg.SessionID
-		if same || s.SandboxMode == SandboxReadOnly || h.orphaned(rec) || checkout(s.CWD) != root {
+		if same || s.SandboxMode == SandboxReadOnly || h.orphaned(rec) || rootOf(s.CWD) != root {
 			continue
 		}
 		if s.Owner == cfg.Owner && len(named) < maxNamed {

@@ -181,11 +181,22 @@ func (s *State) hasRequest(id string) bool {
 	return false
 }
 
+// find gives a turn or an open request that the actor's session shows.
+func (a *actor) find(id string) (Resource, bool) {
+	v := a.seen()
+	if t := turnIn(v, id); t != nil {
+		return Resource{Kind: KindTurn, ID: id, Turn: t, Session: &v}, true
+	}
+	if i := slices.IndexFunc(v.Requests, func(r Request) bool { return r.ID == id }); i >= 0 {
+		return Resource{Kind: KindRequest, ID: id, Request: &v.Requests[i], Session: &v}, true
+	}
+	return Resource{}, false
+}
+
 func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, error) {
 	if a := h.actorWith(owner, func(s *State) bool { return s.hasTurn(id) }); a != nil {
-		v := a.seen()
-		if t := turnIn(v, id); t != nil { // else it moved on just now
-			return Resource{Kind: KindTurn, ID: id, Turn: t, Session: &v}, nil
+		if r, ok := a.find(id); ok { // else it moved on just now
+			return r, nil
 		}
 	}
 	sctx, cancel := h.short(ctx)
@@ -215,9 +226,8 @@ func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, erro
 
 func (h *Harness) getRequest(ctx context.Context, owner, id string) (Resource, error) {
 	if a := h.actorWith(owner, func(s *State) bool { return s.hasRequest(id) }); a != nil {
-		v := a.seen()
-		if i := slices.IndexFunc(v.Requests, func(r Request) bool { return r.ID == id }); i >= 0 {
-			return Resource{Kind: KindRequest, ID: id, Request: &v.Requests[i], Session: &v}, nil
+		if r, ok := a.find(id); ok {
+			return r, nil
 		}
 	}
 	sctx, cancel := h.short(ctx)
