@@ -140,9 +140,9 @@ func (c *conn) apply() error {
 }
 
 func (c *conn) post(f frame) error {
-	var written func(error)
+	var written func()
 	if f.written != nil {
-		written = func(err error) { c.wrote(f.written, err) }
+		written = func() { c.wrote(f.written) }
 	}
 	switch f.kind {
 	case callFrame:
@@ -156,11 +156,11 @@ func (c *conn) post(f frame) error {
 }
 
 // wrote is called by the peer's writer.
-func (c *conn) wrote(tag any, err error) {
+func (c *conn) wrote(tag any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.dead {
-		c.t.wrote(tag, err)
+		c.t.wrote(tag)
 		_ = c.apply() // a lost link is reported by Recv
 	}
 }

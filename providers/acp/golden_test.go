@@ -114,7 +114,7 @@ func (r *replayer) drain() {
 				fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, ascii(conntest.JSON(f.params)))
 			}
 			if f.written != nil {
-				r.tr.wrote(f.written, nil)
+				r.tr.wrote(f.written)
 			}
 		}
 		for _, j := range out.jobs {

@@ -214,12 +214,8 @@ func (t *translator) response(m jsonrpc.Message) {
 	}
 }
 
-// wrote hears that a frame is in the pipe, or that it will never be: then the
-// link is lost, and that says everything.
-func (t *translator) wrote(tag any, err error) {
-	if err != nil {
-		return
-	}
+// wrote hears that a frame is in the pipe whole.
+func (t *translator) wrote(tag any) {
 	switch tag := tag.(type) {
 	case promptTag:
 		t.accept(tag.turn)

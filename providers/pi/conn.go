@@ -94,11 +94,7 @@ func (c *conn) post(l line) error {
 	if l.written == 0 {
 		return c.out.Add(l.value, nil)
 	}
-	return c.out.Add(l.value, func(err error) {
-		if err == nil { // else the link is lost, which Recv reports
-			c.tell(func() { c.t.wrote(l.written) })
-		}
-	})
+	return c.out.Add(l.value, func() { c.tell(func() { c.t.wrote(l.written) }) })
 }
 
 func (c *conn) dialogExpired(ref string) {

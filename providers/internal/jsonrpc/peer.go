@@ -71,7 +71,7 @@ func (p *Peer) Recv() (Message, error) {
 // tag.
 //
 // Errors: ErrTooMany too.
-func (p *Peer) Call(method string, params, tag any, written func(error)) error {
+func (p *Peer) Call(method string, params, tag any, written func()) error {
 	raw, err := marshal(params)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *Peer) Call(method string, params, tag any, written func(error)) error {
 }
 
 // Notify sends a notification; nil params are left out.
-func (p *Peer) Notify(method string, params any, written func(error)) error {
+func (p *Peer) Notify(method string, params any, written func()) error {
 	raw, err := marshal(params)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (p *Peer) Notify(method string, params any, written func(error)) error {
 }
 
 // Reply answers the request with the given id.
-func (p *Peer) Reply(id json.RawMessage, result any, written func(error)) error {
+func (p *Peer) Reply(id json.RawMessage, result any, written func()) error {
 	raw, err := marshal(result)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *Peer) Close() { p.out.Close() }
 // Done is closed when the writer has returned.
 func (p *Peer) Done() <-chan struct{} { return p.out.Done() }
 
-func (p *Peer) post(e envelope, written func(error)) error {
+func (p *Peer) post(e envelope, written func()) error {
 	e.Version = p.version
 	return p.out.Add(e, written)
 }

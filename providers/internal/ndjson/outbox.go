@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Why a line was not taken, or not written.
+// Why a line was not taken.
 var (
 	ErrClosed = errors.New("the connection is closed")
 	ErrFull   = errors.New("it does not read: too much waits for it")
@@ -37,11 +37,11 @@ type Outbox struct {
 	err    error // of the pipe
 }
 
-// outLine is one line. written, if any, hears once that all of it is in the
-// pipe, or why it is not.
+// outLine is one line. written, if any, is called once all of it is in the pipe,
+// and never otherwise.
 type outLine struct {
 	data    []byte
-	written func(error)
+	written func()
 }
 
 // NewOutbox begins to write to out, in a goroutine that ends after Close. The
@@ -54,12 +54,12 @@ func NewOutbox(out io.Writer, l Limits) *Outbox {
 }
 
 // Add takes a value as the next line and returns at once. written, if any, is
-// called once from the writer: with nil when the whole line is in the pipe, else
-// with the reason why it is not.
+// called once from the writer when the whole line is in the pipe, and never when
+// it is not.
 //
-// Errors, after which written is not called: ErrClosed, with that of the pipe if
-// it broke; ErrFull; that of the encoding.
-func (o *Outbox) Add(v any, written func(error)) error {
+// Errors: ErrClosed, with that of the pipe if it broke; ErrFull; that of the
+// encoding.
+func (o *Outbox) Add(v any, written func()) error {
 	data, err := Encode(v)
 	if err != nil {
 		return err
@@ -93,24 +93,18 @@ func (o *Outbox) Close() {
 // Done is closed when the writer has returned.
 func (o *Outbox) Done() <-chan struct{} { return o.done }
 
-// write is the writer: it ends with Close or with the first error, and then
-// tells those that wait in vain.
+// write is the writer: it ends with Close or with the first error.
 func (o *Outbox) write() {
 	defer close(o.done)
 	for {
 		l, ok := o.next()
 		if !ok {
-			break
+			return
 		}
 		_, err := o.out.Write(l.data)
 		o.wrote(l, err)
-		if l.written != nil {
-			l.written(err)
-		}
-	}
-	for _, l := range o.left() {
-		if l.written != nil {
-			l.written(ErrClosed)
+		if err == nil && l.written != nil {
+			l.written()
 		}
 	}
 }
@@ -123,6 +117,7 @@ func (o *Outbox) next() (outLine, bool) {
 		o.wake.Wait()
 	}
 	if o.closed || o.err != nil {
+		o.list = nil
 		return outLine{}, false
 	}
 	l := o.list[0]
@@ -138,13 +133,4 @@ func (o *Outbox) wrote(l outLine, err error) {
 	if err != nil {
 		o.err = fmt.Errorf("write: %w", err)
 	}
-}
-
-// left takes what nobody will write.
-func (o *Outbox) left() []outLine {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	list := o.list
-	o.list = nil
-	return list
 }
