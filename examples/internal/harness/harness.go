@@ -1,15 +1,17 @@
 // Package harness is the little that lies between a Go program and harness-mcp:
-// it starts the server as a child, and calls its tools. Any MCP client would
+// it starts the server as a child or dials one that runs, and calls its tools. Any MCP client would
 // do; this one is mcp-go's.
 package harness
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -23,6 +25,23 @@ func Start(ctx context.Context, command string, env []string, args ...string) (*
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", command, err)
 	}
+	return greet(ctx, c)
+}
+
+// Dial shakes hands with a server that runs already, over HTTP, as the owner of
+// a token. Close leaves that server running.
+func Dial(ctx context.Context, url, token string) (*Client, error) {
+	c, err := client.NewStreamableHttpClient(url, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token}))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", url, err)
+	}
+	if err := c.Start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", url, err), c.Close())
+	}
+	return greet(ctx, c)
+}
+
+func greet(ctx context.Context, c *client.Client) (*Client, error) {
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
 	hello.Params.ClientInfo = mcp.Implementation{Name: "example", Version: "1"}
@@ -33,7 +52,7 @@ func Start(ctx context.Context, command string, env []string, args ...string) (*
 	return &Client{c}, nil
 }
 
-// Close ends the server, and with it every agent that it runs.
+// Close ends a server that Start started, and with it every agent that it runs.
 func (c *Client) Close() error { return c.mcp.Close() }
 
 // Args are the arguments of a tool.

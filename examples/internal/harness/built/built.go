@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/harness-mcp/harness-mcp/internal/e2e"
 )
 
 // Server builds the server and gives its path. It is gone after the test.
@@ -26,4 +28,19 @@ func Env(t testing.TB) []string {
 	t.Helper()
 	home := t.TempDir()
 	return []string{"HOME=" + home, "TMPDIR=" + t.TempDir(), "XDG_STATE_HOME=" + filepath.Join(home, "state")}
+}
+
+// CLI gives the path of a real agent's CLI, as the other tests find it: in a
+// variable. Without it the test is skipped, or fails where all CLIs are wanted.
+func CLI(t testing.TB, variable string) string {
+	t.Helper()
+	exe := os.Getenv(variable)
+	if _, err := os.Stat(exe); err != nil {
+		why := variable + " does not name the CLI (make tools installs it)"
+		if os.Getenv(e2e.RequireEnv) == "1" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	return exe
 }
