@@ -2,30 +2,24 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
-	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // conn is one agent with one session. Its goroutines are the reader of stdout,
-// the writer of the peer, the reader of stderr, those of its terminals, and one
-// that Close starts; all end with the child.
+// the writer of the peer, those of the child and of its terminals; all end with
+// the child.
 type conn struct {
 	agent Agent
-	child process.Child
+	child *link.Child
 	peer  *jsonrpc.Peer
-	log   *slog.Logger
-	queue *queue
+	inbox *link.Inbox
 	ready core.Ready
 	fence fence
 	terms *terminals
@@ -37,36 +31,25 @@ type conn struct {
 	dead    bool // nothing is sent any more
 	history int  // bytes of a conversation that is repeated
 
-	readers   sync.WaitGroup
-	jobs      sync.WaitGroup
-	closeOnce sync.Once
-	closing   chan struct{}   // closed when Close began
-	life      context.Context // ends then too
-	end       context.CancelFunc
-	calls     chan struct{} // one token for each call that a terminal holds up
-	finished  chan struct{} // closed when nothing is left
-	stopErr   error         // of the stop; valid after finished
-
-	errMu sync.Mutex
-	tail  []byte // the end of stderr
+	jobs  sync.WaitGroup
+	life  context.Context // ends when Close begins
+	end   context.CancelFunc
+	calls chan struct{} // one token for each call that a terminal holds up
 }
 
 func newConn(child process.Child, p *provider, cfg core.SessionConfig, env []string) *conn {
 	f := newFence(directories(cfg))
 	c := &conn{
-		agent: p.agent, child: child, log: p.log.With("session", cfg.SessionID), queue: newQueue(), fence: f,
-		t:        newTranslator(newSettings(p.agent, cfg, f)),
-		peer:     jsonrpc.NewPeer(child.Stdout(), child.Stdin(), jsonrpc.Options{Version: "2.0"}),
-		closing:  make(chan struct{}),
-		finished: make(chan struct{}),
-		calls:    make(chan struct{}, maxTerminalCalls),
+		agent: p.agent, child: link.NewChild(child, "the agent", p.log.With("session", cfg.SessionID)), fence: f,
+		inbox: link.NewInbox(link.Limits{Count: maxQueued, Bytes: maxQueuedBytes}),
+		t:     newTranslator(newSettings(p.agent, cfg, f)),
+		peer:  jsonrpc.NewPeer(child.Stdout(), child.Stdin(), jsonrpc.Options{Version: "2.0"}),
+		calls: make(chan struct{}, maxTerminalCalls),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.terms = &terminals{runner: p.opts.Runner, fence: f, cwd: cfg.CWD, env: env, resource: cfg.SessionID,
 		output: c.terminalOutput, ended: c.terminalEnded}
-	c.readers.Add(2)
-	go c.read()
-	go c.readStderr()
+	c.child.Go(c.read)
 	return c
 }
 
@@ -74,7 +57,7 @@ func newConn(child process.Child, p *provider, cfg core.SessionConfig, env []str
 func (c *conn) Ready() core.Ready { return c.ready }
 
 // Recv gives the next notice.
-func (c *conn) Recv(ctx context.Context) (core.Notice, error) { return c.queue.take(ctx) }
+func (c *conn) Recv(ctx context.Context) (core.Notice, error) { return c.inbox.Take(ctx) }
 
 // Send takes an op.
 func (c *conn) Send(op core.Op) error {
@@ -83,24 +66,7 @@ func (c *conn) Send(op core.Op) error {
 	if c.dead {
 		return core.Errorf(core.CodeSessionUnavailable, "the connection to the agent is closed")
 	}
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = c.t.startTurn(op)
-	case core.Steer:
-		err = core.Errorf(core.CodeCapability, "ACP agents cannot be steered")
-	case core.Respond:
-		err = c.t.respond(op)
-	case core.Interrupt:
-		err = c.t.interrupt(op)
-	case core.Configure:
-		err = c.t.configure(op)
-	default:
-		return core.Errorf(core.CodeInternal, "acp does not know the op %T", op)
-	}
-	if err != nil {
-		c.t.opDone(op.OpID(), err)
-	}
+	c.t.op(op)
 	if err := c.apply(); err != nil {
 		return core.Errorf(core.CodeSessionUnavailable, "the agent does not take messages: %w", err)
 	}
@@ -111,7 +77,7 @@ func (c *conn) Send(op core.Op) error {
 // held.
 func (c *conn) applyJobs() ([]job, error) {
 	out := c.t.take()
-	c.queue.add(out.notices)
+	c.inbox.Add(out.notices)
 	var err error
 	for _, f := range out.frames {
 		if e := c.post(f); e != nil && err == nil {
@@ -139,10 +105,21 @@ func (c *conn) apply() error {
 	return err
 }
 
+// tell has the translator hear of something and does what it wants; mu is not
+// held.
+func (c *conn) tell(what func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dead {
+		what()
+		_ = c.apply() // a lost link is reported by Recv
+	}
+}
+
 func (c *conn) post(f frame) error {
 	var written func()
 	if f.written != nil {
-		written = func() { c.wrote(f.written) }
+		written = func() { c.tell(func() { c.t.wrote(f.written) }) }
 	}
 	switch f.kind {
 	case callFrame:
@@ -155,16 +132,6 @@ func (c *conn) post(f frame) error {
 	return c.peer.Reply(f.id, f.params, written)
 }
 
-// wrote is called by the peer's writer.
-func (c *conn) wrote(tag any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dead {
-		c.t.wrote(tag)
-		_ = c.apply() // a lost link is reported by Recv
-	}
-}
-
 // lose gives the link up; mu is held. What is open is closed before the error.
 func (c *conn) lose(err error) {
 	if c.dead {
@@ -172,53 +139,47 @@ func (c *conn) lose(err error) {
 	}
 	c.dead = true
 	c.t.lostLink()
-	c.queue.add(c.t.take().notices)
-	c.queue.end(err)
+	c.inbox.Add(c.t.take().notices)
+	c.inbox.End(err)
 }
 
 // sayAgain repeats a cancel that has had no effect.
 func (c *conn) sayAgain() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.again = nil
-	if !c.dead {
+	c.tell(func() {
+		c.again = nil
 		c.t.cancelAgain()
-		_ = c.apply() // a lost link is reported by Recv
-	}
+	})
 }
 
 // settled is when an agent is done with a turn that failed.
-func (c *conn) settled() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dead {
-		c.t.settled()
-		_ = c.apply() // a lost link is reported by Recv
-	}
-}
+func (c *conn) settled() { c.tell(c.t.settled) }
 
 // read is the reader of stdout.
 func (c *conn) read() {
-	defer c.readers.Done()
 	for c.room() {
 		m, err := c.peer.Recv()
 		if err != nil {
 			c.ended(err)
 			return
 		}
-		var jobs []job
-		c.mu.Lock()
-		if !c.dead && !exchanged(m) && c.keep(m) {
-			c.t.message(m)
-			jobs, _ = c.applyJobs() // a lost link is reported by Recv
-		}
-		c.mu.Unlock()
-		for _, j := range jobs {
+		for _, j := range c.heard(m) {
 			c.do(j)
 		}
 	}
-	// The rest is read and dropped, so that the agent can end in peace.
-	_, _ = io.Copy(io.Discard, c.child.Stdout())
+	c.child.Drain()
+}
+
+// heard has the translator hear of a message and gives what the agent wants
+// done.
+func (c *conn) heard(m jsonrpc.Message) []job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead || jsonrpc.Answered(m) || !c.keep(m) {
+		return nil
+	}
+	c.t.message(m)
+	jobs, _ := c.applyJobs() // a lost link is reported by Recv
+	return jobs
 }
 
 // room waits until more may be read. While the session opens nobody takes
@@ -228,7 +189,7 @@ func (c *conn) room() bool {
 	live := c.t.phase == live
 	c.mu.Unlock()
 	if live {
-		return c.queue.waitRoom(c.closing)
+		return c.inbox.WaitRoom(c.child.Closing())
 	}
 	return true
 }
@@ -239,184 +200,32 @@ func (c *conn) keep(m jsonrpc.Message) bool {
 		return true
 	}
 	c.history++
-	if c.history > maxHistory || c.queue.full(maxHistory, maxHistoryBytes) {
+	if c.history > maxHistory || c.inbox.Holds(link.Limits{Count: maxHistory, Bytes: maxHistoryBytes}) {
 		c.t.lost++
 		return false
 	}
 	return true
 }
 
-// ended takes the end of stdout: of the agent, unless we are closing.
+// ended takes the end of stdout.
 func (c *conn) ended(err error) {
-	select {
-	case <-c.closing:
-		return // Close says io.EOF
-	case <-c.child.Done():
-		err = fmt.Errorf("the agent ended: %s", exitText(c.child.Exit()))
-	case <-time.After(exitWait):
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the agent closed its output")
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lose(core.Errorf(core.CodeSessionUnavailable, "the connection to the agent was lost: %w", err))
-}
-
-func exitText(e process.Exit) string {
-	switch {
-	case e.Signal != "":
-		return "signal " + e.Signal
-	case e.Err != nil:
-		return e.Err.Error()
-	}
-	return fmt.Sprintf("exit code %d", e.Code)
-}
-
-// readStderr keeps the end of stderr. It may quote the environment, so it goes
-// to the log only.
-func (c *conn) readStderr() {
-	defer c.readers.Done()
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := c.child.Stderr().Read(buf)
-		c.errMu.Lock()
-		c.tail = append(c.tail, buf[:n]...)
-		if over := len(c.tail) - maxStderr; over > 0 {
-			c.tail = append([]byte(nil), c.tail[over:]...)
-		}
-		tail := string(c.tail)
-		c.errMu.Unlock()
-		if err != nil {
-			c.log.Debug("the agent ended", "stderr", tail)
-			return
-		}
-	}
-}
-
-// do does a job of the agent's: files here, in the order in which they were
-// asked for; what may take long in a goroutine of its own, which Close waits
-// for.
-func (c *conn) do(j job) {
-	switch j.method {
-	case wire.ReadTextFile, wire.WriteTextFile:
-		c.jobDone(j.id, c.fence.file(j))
-	case wire.TerminalCreate:
-		c.createTerminal(j)
-	default:
-		c.useTerminal(j)
-	}
-}
-
-func (c *conn) jobDone(id json.RawMessage, d done) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dead {
-		c.t.jobDone(id, d)
-		_ = c.apply() // a lost link is reported by Recv
-	}
-}
-
-func (c *conn) createTerminal(j job) {
-	var p wire.CreateParams
-	if json.Unmarshal(j.params, &p) != nil || strings.TrimSpace(p.Command) == "" {
-		c.jobDone(j.id, failed(errors.New("there is no command"), wire.InvalidParams))
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.life, terminalStart)
-	defer cancel()
-	t, err := c.terms.create(ctx, p)
-	if err != nil {
-		c.jobDone(j.id, failed(err, 0))
-		return
-	}
-	c.mu.Lock()
-	if !c.dead {
-		c.t.terminalStarted(t)
-		c.t.jobDone(j.id, done{result: wire.TerminalRef{TerminalID: t.id}})
-		_ = c.apply() // a lost link is reported by Recv
-	}
-	c.mu.Unlock()
-	c.terms.follow(t)
-}
-
-func (c *conn) useTerminal(j job) {
-	t, err := c.terms.find(j.params)
-	if err != nil {
-		c.jobDone(j.id, failed(err, wire.ResourceNotFound))
-		return
-	}
-	if j.method == wire.TerminalOutput {
-		c.jobDone(j.id, done{result: t.shown()})
-		return
-	}
-	select {
-	case c.calls <- struct{}{}:
-	default:
-		c.jobDone(j.id, failed(errors.New("too many calls wait for terminals"), 0))
-		return
-	}
-	c.jobs.Go(func() {
-		defer func() { <-c.calls }()
-		var result any = struct{}{}
-		switch j.method {
-		case wire.TerminalWait:
-			<-t.done
-			result = exitStatus(t.child.Exit())
-		case wire.TerminalRelease:
-			c.terms.release(t)
-		default:
-			t.kill()
-		}
-		c.jobDone(j.id, done{result: result})
-	})
-}
-
-// terminalOutput reports output once there is room for it: that is the
-// command's back-pressure.
-func (c *conn) terminalOutput(t *terminal, text string) {
-	c.queue.waitRoom(c.closing)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dead {
-		c.t.terminalOutput(t, text)
-		_ = c.apply() // a lost link is reported by Recv
-	}
-}
-
-func (c *conn) terminalEnded(t *terminal) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dead {
-		c.t.terminalEnded(t, t.child.Exit())
-		_ = c.apply() // a lost link is reported by Recv
+	if err = c.child.Lost(err); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lose(err)
 	}
 }
 
 // Close ends the agent and everything it started.
 func (c *conn) Close(ctx context.Context) error {
-	c.closeOnce.Do(func() {
-		close(c.closing)
-		c.end()
-		go c.stop(ctx)
-	})
-	select {
-	case <-c.finished:
-	case <-ctx.Done():
-		_ = c.child.Kill() // joins a polite stop and overtakes it
-		<-c.finished
-	}
-	if c.stopErr != nil {
-		return core.Errorf(core.CodeInternal, "the agent could not be stopped: %w", c.stopErr)
-	}
-	return nil
+	return c.child.Close(ctx, c.stop)
 }
 
-func (c *conn) stop(ctx context.Context) {
-	defer close(c.finished)
-	c.stopErr = c.child.Stop(ctx)
+func (c *conn) stop(ctx context.Context) error {
+	c.end()
+	err := c.child.Stop(ctx)
 	c.peer.Close()
-	c.readers.Wait()
+	c.child.Wait()
 	c.terms.close()
 	c.jobs.Wait()
 	<-c.peer.Done()
@@ -428,5 +237,6 @@ func (c *conn) stop(ctx context.Context) {
 			timer.Stop()
 		}
 	}
-	c.queue.end(io.EOF)
+	c.inbox.End(io.EOF)
+	return err
 }

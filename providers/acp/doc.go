@@ -3,13 +3,14 @@
 //
 // # Layers
 //
-//   - providers/internal/ndjson and jsonrpc: lines, ids and the outbox;
+//   - providers/internal/ndjson, jsonrpc and link: lines, ids and the outbox;
+//     the process and the notices that wait;
 //   - internal/wire: the protocol's messages under the protocol's names;
 //   - translate*.go: a pure translator. Frames and ops go in; notices, frames
 //     and jobs come out. It does no I/O and has no clock, so recorded
 //     conversations test it;
-//   - conn.go: the process, the pipes and the goroutines around it; files.go and
-//     terminal.go do the jobs that an agent may ask of its client.
+//   - conn.go and open.go: what holds these together, and the order of things;
+//     jobs.go, files.go and terminal.go: what an agent may ask of its client.
 //
 // agents.go is the list of known agents: one row of data each. A configuration
 // file adds rows, and changes known ones.

@@ -65,18 +65,7 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = r.tr.startTurn(op)
-	case core.Respond:
-		err = r.tr.respond(op)
-	case core.Interrupt:
-		err = r.tr.interrupt(op)
-	}
-	if err != nil {
-		r.tr.opDone(op.OpID(), err)
-	}
+	r.tr.op(op)
 	r.drain()
 }
 

@@ -2,7 +2,7 @@ package acp
 
 import "time"
 
-// Bounds of one conversation and of a probe.
+// Bounds of one conversation.
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
 	// them the agent's output is not read, which is its back-pressure.
@@ -27,12 +27,6 @@ const (
 	// maxRequests is how many questions may be open; more are declined.
 	maxRequests = 64
 
-	// maxGarbage is how much of a line that is no JSON-RPC is kept.
-	maxGarbage = 4 << 10
-
-	// maxStderr is how much of the end of stderr is kept.
-	maxStderr = 8 << 10
-
 	// maxFile is the largest file that is read or written for an agent.
 	maxFile = 16 << 20
 
@@ -56,10 +50,6 @@ const (
 
 	// maxConfig is the largest configuration file.
 	maxConfig = 1 << 20
-
-	// exitWait is how long a lost link waits for the exit status, so that the
-	// error can name it.
-	exitWait = 2 * time.Second
 
 	// cancelAgain is how long after session/cancel it is said again, and
 	// maxCancels how often it is said.

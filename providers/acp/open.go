@@ -13,42 +13,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
 
-// exchange is a call of the opening: the reader runs take in its place among
-// the frames, then done hears of it.
-type exchange struct {
-	take func(json.RawMessage) error
-	done chan error
-}
-
-// exchanged handles the response to an exchange; the conn's mu is held.
-func exchanged(m jsonrpc.Message) bool {
-	if m.Call == nil {
-		return false
-	}
-	e, ok := m.Call.Tag.(*exchange)
-	if !ok {
-		return false
-	}
-	if m.Error != nil {
-		e.done <- m.Error
-		return true
-	}
-	e.done <- e.take(m.Result)
-	return true
-}
-
 // ask makes one call of the opening and waits for its response.
 func (c *conn) ask(ctx context.Context, method string, params any, take func(json.RawMessage) error) error {
-	e := &exchange{take: take, done: make(chan error, 1)}
-	err := c.peer.Call(method, params, e, nil)
-	if err == nil {
-		select {
-		case err = <-e.done:
-		case <-c.child.Done():
-			err = fmt.Errorf("it ended: %s", exitText(c.child.Exit()))
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+	err := c.peer.Ask(ctx, c.child.Done(), method, params, take)
+	if errors.Is(err, jsonrpc.ErrGone) {
+		err = c.child.Ended()
 	}
 	return c.openError(method, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // transport is the one way in which these agents are spoken to here.
@@ -90,21 +91,15 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 		return nil, err
 	}
 	env := process.Environ(os.Environ(), p.environment(cfg), cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
-	child, err := p.opts.Runner.Start(ctx, process.Spec{
+	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: exe.args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
-	})
-	switch core.CodeOf(err) {
-	case "":
-	case core.CodeNotFound, core.CodeInternal:
-		return nil, core.Errorf(core.CodeProviderNotReady, "%s could not be started: %w", p.agent.Command[0], err).WithHint("%s", p.installHint())
-	default: // a wrong directory, say: nothing that is the agent's fault
+	}, p.agent.Command[0], p.installHint())
+	if err != nil {
 		return nil, err
 	}
 	c := newConn(child, p, cfg, env)
 	if err := c.open(ctx, cfg); err != nil {
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = c.Close(gone) // by force: there is nothing to save yet
+		link.Abandon(c)
 		return nil, err
 	}
 	return c, nil

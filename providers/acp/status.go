@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // Status looks for the agent, its version and signs of a sign-in. It does not
@@ -54,7 +54,8 @@ func (p *provider) nodeTrouble(ctx context.Context, engines string) string {
 	if need == 0 {
 		return ""
 	}
-	have, err := p.output(ctx, node, "--version")
+	out, err := link.Run(ctx, p.opts.Runner, process.Spec{Path: node, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	have := strings.TrimSpace(out.Stdout)
 	if err != nil || major(strings.TrimPrefix(have, "v")) >= need {
 		return "" // unknown is no reason against it
 	}
@@ -69,25 +70,6 @@ func major(version string) int {
 		return 0
 	}
 	return n
-}
-
-// output runs a command that prints a line, in an environment without the
-// user's.
-func (p *provider) output(ctx context.Context, path string, args ...string) (string, error) {
-	child, err := p.opts.Runner.Start(ctx, process.Spec{Path: path, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}})
-	if err != nil {
-		return "", fmt.Errorf("start %s: %w", path, err)
-	}
-	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
-	defer unblock()
-	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
-	_ = child.Stdin().Close()
-	go func() { _, _ = io.Copy(io.Discard, child.Stderr()) }() // ends with the child
-	out, err := io.ReadAll(io.LimitReader(child.Stdout(), maxStderr))
-	if err != nil {
-		return "", fmt.Errorf("read what %s prints: %w", path, err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // evidence says whether there are signs of a sign-in: never more than a guess.

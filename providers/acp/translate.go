@@ -7,6 +7,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // translator turns frames into notices and ops into frames. It is pure: what
@@ -127,6 +128,28 @@ func (t *translator) opDone(op core.OpID, err *core.Error) {
 	t.notice(core.OpDone{Op: op, Err: err})
 }
 
+// op takes an op of any kind.
+func (t *translator) op(op core.Op) {
+	var err *core.Error
+	switch op := op.(type) {
+	case core.StartTurn:
+		err = t.startTurn(op)
+	case core.Steer:
+		err = core.Errorf(core.CodeCapability, "ACP agents cannot be steered")
+	case core.Respond:
+		err = t.respond(op)
+	case core.Interrupt:
+		err = t.interrupt(op)
+	case core.Configure:
+		err = t.configure(op)
+	default:
+		err = core.Errorf(core.CodeInternal, "acp does not know the op %T", op)
+	}
+	if err != nil {
+		t.opDone(op.OpID(), err)
+	}
+}
+
 // name is the name of the turn that runs, or "".
 func (t *translator) name() string {
 	if t.turn == nil {
@@ -166,14 +189,7 @@ func (t *translator) garbage(line []byte) {
 			Code: "error_without_id", WillRetry: true}, json.RawMessage(line))
 		return
 	}
-	if len(line) > maxGarbage {
-		line = line[:maxGarbage]
-	}
-	raw, err := json.Marshal(string(line))
-	if err != nil { // a string always encodes
-		raw = nil
-	}
-	t.event("garbage", raw)
+	t.event("garbage", ndjson.Quote(line))
 }
 
 // content reports something of the turn that runs, or of the session.

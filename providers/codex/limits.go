@@ -2,7 +2,7 @@ package codex
 
 import "time"
 
-// Bounds of one conversation and of a probe.
+// Bounds of one conversation.
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
 	// them Codex's output is not read, which is its back-pressure.
@@ -28,9 +28,6 @@ const (
 	// maxLists is how often Codex is asked for the commands of an interrupted
 	// turn, at most, when one of them is not in its list.
 	maxLists = 20
-
-	// maxVersion bounds the output of `codex --version`.
-	maxVersion = 4 << 10
 
 	// maxAuthFile bounds the file of a sign-in.
 	maxAuthFile = 1 << 20

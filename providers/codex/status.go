@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,30 +38,16 @@ func (p *provider) Status(ctx context.Context) core.Status {
 
 // version asks Codex itself, in an environment without the user's.
 func (p *provider) version(ctx context.Context, exe executable) (string, error) {
-	child, err := p.opts.Runner.Start(ctx, process.Spec{
+	out, err := link.Run(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
 	})
-	if err != nil {
-		return "", core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
+	switch {
+	case err != nil:
+		return "", err
+	case out.Exit.Code != 0:
+		return "", core.Errorf(core.CodeProviderNotReady, "it ended with %s", link.ExitText(out.Exit))
 	}
-	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
-	defer unblock()
-	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
-	_ = child.Stdin().Close()
-	go func() { _, _ = io.Copy(io.Discard, child.Stderr()) }() // ends with the child
-	out, err := io.ReadAll(io.LimitReader(child.Stdout(), maxVersion))
-	if err != nil {
-		return "", core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		return "", core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", ctx.Err())
-	}
-	if exit := child.Exit(); exit.Code != 0 {
-		return "", core.Errorf(core.CodeProviderNotReady, "it ended with %s", link.ExitText(exit))
-	}
-	_, version, ok := strings.Cut(strings.TrimSpace(string(out)), " ") // "codex-cli 0.171.0"
+	_, version, ok := strings.Cut(strings.TrimSpace(out.Stdout), " ") // "codex-cli 0.171.0"
 	if !ok {
 		return "", core.Errorf(core.CodeProviderNotReady, "it printed no version")
 	}

@@ -1,6 +1,6 @@
 package pi
 
-// Bounds of one conversation and of a probe.
+// Bounds of one conversation.
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
 	// them Pi's output is not read, which is its back-pressure.
@@ -46,9 +46,6 @@ const (
 	// turn counts as settled, on releases that do not say so themselves: a retry
 	// or a compaction may follow the end of a run.
 	settleLooks = 2
-
-	// maxProbe bounds the output of `pi --version`.
-	maxProbe = 64 << 10
 
 	// maxErrorLine is how much of a failed tool's output its error shows.
 	maxErrorLine = 200

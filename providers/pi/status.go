@@ -2,7 +2,6 @@ package pi
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // keys are the variables that Pi takes the credentials of well-known model
@@ -57,31 +57,9 @@ func (p *provider) run(ctx context.Context, exe executable, args ...string) (str
 		return "", core.Errorf(core.CodeProviderNotReady, "there is no directory for it: %w", err)
 	}
 	defer os.RemoveAll(home)
-	child, err := p.opts.Runner.Start(ctx, process.Spec{Path: exe.path, Args: slices.Concat(exe.args, args),
+	out, err := link.Run(ctx, p.opts.Runner, process.Spec{Path: exe.path, Args: slices.Concat(exe.args, args),
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"}})
-	if err != nil {
-		return "", core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
-	}
-	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
-	defer unblock()
-	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
-	_ = child.Stdin().Close()
-	said := make(chan string, 1) // ends with the child
-	go func() {
-		text, _ := io.ReadAll(io.LimitReader(child.Stderr(), maxProbe))
-		said <- string(text)
-		_, _ = io.Copy(io.Discard, child.Stderr())
-	}()
-	out, err := io.ReadAll(io.LimitReader(child.Stdout(), maxProbe))
-	if err != nil {
-		return "", core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		return "", core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", ctx.Err())
-	}
-	return string(out) + "\n" + <-said, nil
+	return out.Stdout + "\n" + out.Stderr, err
 }
 
 // evidence says whether there are signs of a sign-in: never more than a guess,

@@ -35,10 +35,16 @@ func newFake() *fake {
 	return f
 }
 
+func (f *fake) Stdin() io.WriteCloser { return nowhere{io.Discard} }
 func (f *fake) Stdout() io.Reader     { return f.out }
 func (f *fake) Stderr() io.Reader     { return f.err }
 func (f *fake) Done() <-chan struct{} { return f.done }
 func (f *fake) Exit() process.Exit    { return f.exit }
+
+// nowhere is an input that nobody reads.
+type nowhere struct{ io.Writer }
+
+func (nowhere) Close() error { return nil }
 
 func (f *fake) die(e process.Exit) {
 	f.once.Do(func() {
