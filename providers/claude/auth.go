@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // The words of `claude auth status` for a login at claude.ai.
@@ -40,7 +42,9 @@ func (p *provider) checkSubscription(ctx context.Context, exe executable, cfg co
 				WithHint("Leave it out, or use auth inherit.")
 		}
 	}
-	out, _, err := p.run(ctx, exe, cfg.CWD, env, "auth", "status", "--json")
+	out, err := link.Run(ctx, p.opts.Runner, process.Spec{
+		Path: exe.path, Args: []string{"auth", "status", "--json"}, Dir: cfg.CWD, Env: env,
+	})
 	if err != nil {
 		return core.Errorf(core.CodeProviderNotReady, "claude auth status failed: %w", err)
 	}
@@ -50,7 +54,7 @@ func (p *provider) checkSubscription(ctx context.Context, exe executable, cfg co
 		APIProvider string `json:"apiProvider"`
 	}
 	switch {
-	case json.Unmarshal([]byte(out), &s) != nil:
+	case json.Unmarshal([]byte(out.Stdout), &s) != nil:
 		return notSubscribed("claude auth status cannot be read")
 	case !s.LoggedIn:
 		return notSubscribed("nobody is signed in")

@@ -2,8 +2,6 @@ package claude
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -12,17 +10,16 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // conn is one `claude -p` with one conversation. Its goroutines are the reader
-// of stdout, the writer of the outbox, the reader of stderr, and one that Close
-// starts; all end with the child.
+// of stdout, the writer of the outbox, and those of the child; all end with it.
 type conn struct {
-	child process.Child
-	out   *outbox
-	log   *slog.Logger
-	queue *queue
+	child *link.Child
+	out   *ndjson.Outbox
+	inbox *link.Inbox
 	ready core.Ready
 	clean func() // gives back what the session had on disk
 	stall stallTimes
@@ -31,13 +28,6 @@ type conn struct {
 	t     *translator
 	watch *time.Timer // for a model that went silent
 	dead  bool        // nothing is sent any more
-
-	stderr    tail
-	readers   sync.WaitGroup
-	closeOnce sync.Once
-	closing   chan struct{} // closed when Close began
-	finished  chan struct{} // closed when nothing is left
-	stopErr   error         // of the stop; valid after finished
 }
 
 // stallTimes are how long a model may be silent, and how long the interrupt of
@@ -46,14 +36,11 @@ type stallTimes struct{ silence, grace time.Duration }
 
 func newConn(child process.Child, t *translator, log *slog.Logger, stall stallTimes, clean func()) *conn {
 	c := &conn{
-		child: child, t: t, log: log, queue: newQueue(), clean: clean, stall: stall,
-		out:      newOutbox(child.Stdin()),
-		closing:  make(chan struct{}),
-		finished: make(chan struct{}),
+		child: link.NewChild(child, "Claude Code", log), t: t, clean: clean, stall: stall,
+		inbox: link.NewInbox(link.Limits{Count: maxQueued, Bytes: maxQueuedBytes}),
+		out:   ndjson.NewOutbox(child.Stdin(), ndjson.Limits{Lines: maxOutbox, Bytes: maxOutboxBytes}),
 	}
-	c.readers.Add(2)
-	go c.read()
-	go c.readStderr()
+	c.child.Go(c.read)
 	return c
 }
 
@@ -61,7 +48,7 @@ func newConn(child process.Child, t *translator, log *slog.Logger, stall stallTi
 func (c *conn) Ready() core.Ready { return c.ready }
 
 // Recv gives the next notice.
-func (c *conn) Recv(ctx context.Context) (core.Notice, error) { return c.queue.take(ctx) }
+func (c *conn) Recv(ctx context.Context) (core.Notice, error) { return c.inbox.Take(ctx) }
 
 // Send takes an op.
 func (c *conn) Send(op core.Op) error {
@@ -70,24 +57,7 @@ func (c *conn) Send(op core.Op) error {
 	if c.dead {
 		return core.Errorf(core.CodeSessionUnavailable, "the connection to Claude Code is closed")
 	}
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = c.t.startTurn(op)
-	case core.Steer:
-		err = c.t.steer(op)
-	case core.Respond:
-		err = c.t.respond(op)
-	case core.Interrupt:
-		err = c.t.interrupt(op)
-	case core.Configure:
-		err = c.t.configure(op)
-	default:
-		return core.Errorf(core.CodeInternal, "claude does not know the op %T", op)
-	}
-	if err != nil {
-		c.t.opDone(op.OpID(), "", err, nil)
-	}
+	c.t.op(op)
 	if err := c.apply(); err != nil {
 		return core.Errorf(core.CodeSessionUnavailable, "Claude Code does not take messages: %w", err)
 	}
@@ -97,11 +67,8 @@ func (c *conn) Send(op core.Op) error {
 // apply does what the translator wants; mu is held.
 func (c *conn) apply() error {
 	out := c.t.take()
-	c.queue.add(out.notices)
-	err := error(nil)
-	if out.fatal != nil {
-		err = out.fatal
-	}
+	c.inbox.Add(out.notices)
+	err := out.fatal
 	for _, l := range out.lines {
 		if e := c.post(l); e != nil && err == nil {
 			err = e
@@ -114,18 +81,22 @@ func (c *conn) apply() error {
 	return err
 }
 
+// tell has the translator hear of something and does what it wants; mu is not
+// held.
+func (c *conn) tell(what func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dead {
+		what()
+		_ = c.apply() // a lost link is reported by Recv
+	}
+}
+
 func (c *conn) post(l line) error {
 	if l.written == 0 {
-		return c.out.add(l.value, nil)
+		return c.out.Add(l.value, nil)
 	}
-	return c.out.add(l.value, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.dead {
-			c.t.wrote(l.written)
-			_ = c.apply() // a lost link is reported by Recv
-		}
-	})
+	return c.out.Add(l.value, func() { c.tell(func() { c.t.wrote(l.written) }) })
 }
 
 // guard sets the watchdog anew: it runs while the turn waits for the model
@@ -165,80 +136,46 @@ func (c *conn) lose(err error) {
 	}
 	c.dead = true
 	c.t.lost()
-	c.queue.add(c.t.take().notices)
-	c.queue.end(err)
+	c.inbox.Add(c.t.take().notices)
+	c.inbox.End(err)
 }
 
 // read is the reader of stdout.
 func (c *conn) read() {
-	defer c.readers.Done()
 	lines := ndjson.NewReader(c.child.Stdout(), 0)
-	for c.queue.waitRoom(c.closing) {
+	for c.inbox.WaitRoom(c.child.Closing()) {
 		raw, err := lines.Next()
 		if err != nil {
 			c.ended(err)
 			return
 		}
-		c.mu.Lock()
-		if !c.dead {
-			c.t.read(raw)
-			_ = c.apply() // a lost link is reported by Recv
-		}
-		c.mu.Unlock()
+		c.tell(func() { c.t.read(raw) })
 	}
-	// The rest is read and dropped, so that the CLI can end in peace.
-	_, _ = io.Copy(io.Discard, c.child.Stdout())
+	c.child.Drain()
 }
 
-// ended takes the end of stdout: of the CLI, unless we are closing.
+// refusals are what the CLI says on stderr about why it does not start. Only
+// these are repeated to callers: other text may quote the environment.
+var refusals = []string{
+	"already in use", "root/sudo privileges", "No conversation found", "requires --verbose", "unknown option", "Invalid MCP configuration",
+	"andbox", "Invalid model", "argument missing", "Invalid session ID", "It must be one of", "Allowed choices are",
+}
+
+// ended takes the end of stdout.
 func (c *conn) ended(err error) {
-	select {
-	case <-c.closing:
-		return // Close says io.EOF
-	case <-c.child.Done():
-		err = fmt.Errorf("claude ended: %s%s", exitText(c.child.Exit()), c.lastWords())
-	case <-time.After(exitWait):
-		if errors.Is(err, io.EOF) {
-			err = errors.New("claude closed its output")
-		}
+	if err = c.child.Lost(err, refusals...); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lose(err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lose(core.Errorf(core.CodeSessionUnavailable, "the connection to Claude Code was lost: %w", err))
-}
-
-func exitText(e process.Exit) string {
-	switch {
-	case e.Signal != "":
-		return "signal " + e.Signal
-	case e.Err != nil:
-		return e.Err.Error()
-	}
-	return fmt.Sprintf("exit code %d", e.Code)
 }
 
 // Close ends the CLI and everything it started.
-func (c *conn) Close(ctx context.Context) error {
-	c.closeOnce.Do(func() {
-		close(c.closing)
-		go c.stop(ctx)
-	})
-	select {
-	case <-c.finished:
-	case <-ctx.Done():
-		_ = c.child.Kill() // joins a polite stop and overtakes it
-		<-c.finished
-	}
-	if c.stopErr != nil {
-		return core.Errorf(core.CodeInternal, "claude could not be stopped: %w", c.stopErr)
-	}
-	return nil
-}
+func (c *conn) Close(ctx context.Context) error { return c.child.Close(ctx, c.stop) }
 
 // stop is the ladder: end_session, which aborts a turn and leaves in peace,
 // then end of input, TERM and KILL.
-func (c *conn) stop(ctx context.Context) {
-	defer close(c.finished)
+func (c *conn) stop(ctx context.Context) error {
 	if ctx.Err() == nil && c.farewell() {
 		timer := time.NewTimer(endWait)
 		select {
@@ -248,16 +185,17 @@ func (c *conn) stop(ctx context.Context) {
 		}
 		timer.Stop()
 	}
-	c.stopErr = c.child.Stop(ctx)
-	c.out.close()
-	c.readers.Wait()
-	<-c.out.done
+	err := c.child.Stop(ctx)
+	c.out.Close()
+	c.child.Wait()
+	<-c.out.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dead = true
 	c.guard()
-	c.queue.end(io.EOF)
+	c.inbox.End(io.EOF)
 	c.clean()
+	return err
 }
 
 // farewell asks the CLI to end.
@@ -267,6 +205,6 @@ func (c *conn) farewell() bool {
 		return false
 	default:
 	}
-	return c.out.add(wire.OutRequest{Type: wire.ControlRequest, RequestID: "end",
+	return c.out.Add(wire.OutRequest{Type: wire.ControlRequest, RequestID: "end",
 		Request: wire.EndRequest{Subtype: wire.EndSession, Reason: "closed"}}, nil) == nil
 }

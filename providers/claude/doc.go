@@ -4,12 +4,13 @@
 //
 // # Layers
 //
-//   - providers/internal/ndjson: lines; outbox.go: the writer;
+//   - providers/internal/ndjson and link: lines and the outbox; the process and
+//     the notices that wait;
 //   - internal/wire: the vendor's lines under the vendor's names;
 //   - translate*.go, ask.go, answers.go: a pure translator. Lines and ops go
 //     in; notices and lines come out. It does no I/O and has no clock, so
 //     recorded conversations test it;
-//   - conn.go: the process, the pipes and the goroutines around it.
+//   - conn.go and open.go: what holds these together, and the order of things.
 //
 // # Turns are not messages
 //

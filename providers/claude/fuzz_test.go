@@ -60,7 +60,6 @@ func (f *fuzzer) op(b byte) {
 	f.ops++
 	turn := fmt.Sprintf("turn-%d", f.turns)
 	var op core.Op
-	var err *core.Error
 	switch b % 8 {
 	case 0:
 		f.turns++
@@ -84,21 +83,7 @@ func (f *fuzzer) op(b byte) {
 		op = core.Respond{ID: f.ops, Ref: ref, Response: core.Response{Action: action, Scope: core.ScopeSession}}
 	}
 	f.watch.Sending(op)
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = f.tr.startTurn(op)
-	case core.Steer:
-		err = f.tr.steer(op)
-	case core.Interrupt:
-		err = f.tr.interrupt(op)
-	case core.Configure:
-		err = f.tr.configure(op)
-	case core.Respond:
-		err = f.tr.respond(op)
-	}
-	if err != nil {
-		f.tr.opDone(op.OpID(), "", err, nil)
-	}
+	f.tr.op(op)
 	f.drain()
 }
 

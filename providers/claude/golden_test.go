@@ -61,22 +61,7 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = r.tr.startTurn(op)
-	case core.Steer:
-		err = r.tr.steer(op)
-	case core.Respond:
-		err = r.tr.respond(op)
-	case core.Interrupt:
-		err = r.tr.interrupt(op)
-	case core.Configure:
-		err = r.tr.configure(op)
-	}
-	if err != nil {
-		r.tr.opDone(op.OpID(), "", err, nil)
-	}
+	r.tr.op(op)
 	r.drain()
 }
 

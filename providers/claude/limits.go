@@ -2,7 +2,7 @@ package claude
 
 import "time"
 
-// Bounds of one conversation and of a probe.
+// Bounds of one conversation.
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
 	// them the CLI's output is not read, which is its back-pressure.
@@ -21,15 +21,6 @@ const (
 	// lies beyond is delivered, but is missing from a partial message.
 	maxOpenText = 64 << 20
 
-	// maxGarbage is how much of a line that is no JSON is kept.
-	maxGarbage = 4 << 10
-
-	// maxStderr is how much of the end of stderr is kept.
-	maxStderr = 8 << 10
-
-	// maxProbe bounds the output of `claude --version` and `auth status`.
-	maxProbe = 64 << 10
-
 	// maxSteers is how many folded messages of one turn are known.
 	maxSteers = 1024
 
@@ -43,10 +34,6 @@ const (
 	// maxSkillFiles and maxSkillBytes bound what is copied of a skill.
 	maxSkillFiles = 1000
 	maxSkillBytes = 32 << 20
-
-	// exitWait is how long a lost link waits for the exit status, so that the
-	// error can name it.
-	exitWait = 2 * time.Second
 
 	// endWait is how long the CLI may take to end after end_session.
 	endWait = 1500 * time.Millisecond

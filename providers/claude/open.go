@@ -38,8 +38,8 @@ func (c *conn) open(ctx context.Context, l launch, cfg core.SessionConfig) error
 			return core.Errorf(core.CodeStartFailed, "claude did not open: %s", r.err.Message)
 		}
 		return c.opened(r.body, l, cfg)
-	case <-c.queue.lost:
-		return c.failedToOpen(c.queue.reason())
+	case <-c.inbox.Ended():
+		return c.failedToOpen(c.inbox.Err())
 	case <-ctx.Done():
 		return core.Errorf(core.CodeStartFailed, "claude did not open: %w", ctx.Err())
 	}
@@ -47,7 +47,7 @@ func (c *conn) open(ctx context.Context, l launch, cfg core.SessionConfig) error
 
 // failedToOpen says why the CLI ended before it could take a turn.
 func (c *conn) failedToOpen(err error) error {
-	said := c.stderr.String()
+	said := c.child.Said()
 	var coded *core.Error
 	switch {
 	case strings.Contains(said, "root/sudo privileges"):

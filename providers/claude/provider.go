@@ -12,6 +12,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // Name is the provider's name in list_providers and start_session.
@@ -93,9 +94,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 		return nil, err
 	}
 	if err := c.open(ctx, l, cfg); err != nil {
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = c.Close(gone) // by force: there is nothing to save yet
+		link.Abandon(c)
 		return nil, err
 	}
 	return c, nil
@@ -121,15 +120,10 @@ func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core
 	if bad != nil {
 		return nil, bad
 	}
-	child, err := p.opts.Runner.Start(ctx, process.Spec{
+	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
-	})
-	switch core.CodeOf(err) {
-	case "":
-	case core.CodeNotFound, core.CodeInternal:
-		lock.release()
-		return nil, core.Errorf(core.CodeProviderNotReady, "claude could not be started: %w", err).WithHint("Install it: %s.", install)
-	default: // a wrong directory, say: nothing that is the CLI's fault
+	}, Name, "Install it: "+install+".")
+	if err != nil {
 		lock.release()
 		return nil, err
 	}

@@ -2,13 +2,13 @@ package claude
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // keys are the variables that Claude Code takes a credential from.
@@ -25,42 +25,20 @@ func (p *provider) Status(ctx context.Context) core.Status {
 		return s
 	}
 	// In an environment without the user's.
-	out, _, err := p.run(ctx, exe, "", []string{"PATH=" + os.Getenv("PATH")}, "--version")
+	out, err := link.Run(ctx, p.opts.Runner, process.Spec{
+		Path: exe.path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
+	})
 	if err != nil {
 		s.Reason = "claude --version failed: " + core.AsError(err).Message
 		return s
 	}
-	version, _, _ := strings.Cut(strings.TrimSpace(out), " ") // "2.1.332 (Claude Code)"
+	version, _, _ := strings.Cut(strings.TrimSpace(out.Stdout), " ") // "2.1.332 (Claude Code)"
 	if _, ok := parseVersion(version); !ok {
 		s.Reason = "claude --version printed no version"
 		return s
 	}
 	s.Ready, s.Version = true, version
 	return s
-}
-
-// run runs a command of the CLI's that needs no input, and gives what it wrote
-// and its exit code.
-func (p *provider) run(ctx context.Context, exe executable, dir string, env []string, args ...string) (string, int, error) {
-	child, err := p.opts.Runner.Start(ctx, process.Spec{Path: exe.path, Args: args, Dir: dir, Env: env})
-	if err != nil {
-		return "", 0, core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
-	}
-	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
-	defer unblock()
-	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
-	_ = child.Stdin().Close()
-	go func() { _, _ = io.Copy(io.Discard, child.Stderr()) }() // ends with the child
-	out, err := io.ReadAll(io.LimitReader(child.Stdout(), maxProbe))
-	if err != nil {
-		return "", 0, core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		return "", 0, core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", ctx.Err())
-	}
-	return string(out), child.Exit().Code, nil
 }
 
 // evidence says whether there are signs of a sign-in: never more than a guess,

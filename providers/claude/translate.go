@@ -6,6 +6,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // translator turns lines into notices and ops into lines. It is pure: what it
@@ -123,6 +124,28 @@ func (t *translator) opDone(op core.OpID, ref string, err *core.Error, raw json.
 	t.notice(core.OpDone{Op: op, Ref: ref, Err: err, Raw: raw})
 }
 
+// op takes an op of any kind.
+func (t *translator) op(op core.Op) {
+	var err *core.Error
+	switch op := op.(type) {
+	case core.StartTurn:
+		err = t.startTurn(op)
+	case core.Steer:
+		err = t.steer(op)
+	case core.Respond:
+		err = t.respond(op)
+	case core.Interrupt:
+		err = t.interrupt(op)
+	case core.Configure:
+		err = t.configure(op)
+	default:
+		err = core.Errorf(core.CodeInternal, "claude does not know the op %T", op)
+	}
+	if err != nil {
+		t.opDone(op.OpID(), "", err, nil)
+	}
+}
+
 // wrote says that a line is in the pipe whole: all the proof there is for an
 // answer.
 func (t *translator) wrote(op core.OpID) { t.opDone(op, "", nil, nil) }
@@ -178,16 +201,7 @@ func (t *translator) decode(what string, raw []byte, into any) bool {
 }
 
 // garbage reports a line that is no message. The conversation goes on.
-func (t *translator) garbage(raw []byte) {
-	if len(raw) > maxGarbage {
-		raw = raw[:maxGarbage]
-	}
-	text, err := json.Marshal(string(raw))
-	if err != nil { // a string always encodes
-		text = nil
-	}
-	t.event("garbage", text)
-}
+func (t *translator) garbage(line []byte) { t.event("garbage", ndjson.Quote(line)) }
 
 // name is the turn that content belongs to, "" for none.
 func (t *translator) name() string {
