@@ -146,6 +146,11 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer) (e
 		return errors.Join(err, l.Close())
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
+	if l.tokens != nil {
+		for _, name := range l.tokens.Guessable() {
+			h.log.Warn("a token is so short that it can be guessed: take one of 16 characters or more", "name", name)
+		}
+	}
 	handler := transport.NewHandler(h.server(c), transport.HTTPOptions{
 		Options: transport.Options{Control: tools.IsControl, Log: h.log},
 		Tokens:  l.tokens, Hosts: l.hosts,

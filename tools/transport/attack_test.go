@@ -391,8 +391,22 @@ func TestHeadersThatAreTooLargeAreRefused(t *testing.T) {
 }
 
 func TestTenThousandIdleConnectionsHoldUpNobody(t *testing.T) {
+	for name, said := range map[string]string{
+		"that say nothing":              "",
+		"that owe the rest of a body":   "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n",
+		"that owe the rest of a header": "POST /mcp HTTP/1.1\r\nHost: %s\r\n",
+	} {
+		t.Run(name, func(t *testing.T) { besiege(t).flood(said) })
+	}
+}
+
+// flood opens many connections, each with the beginning of a request, and sees
+// that others are served meanwhile.
+func (b *besieged) flood(said string) {
 	const flood = 10000
-	b := besiege(t)
+	if strings.Contains(said, "%s") {
+		said = fmt.Sprintf(said, b.host)
+	}
 	var held []net.Conn
 	defer func() {
 		for _, conn := range held {
@@ -402,9 +416,12 @@ func TestTenThousandIdleConnectionsHoldUpNobody(t *testing.T) {
 	for range flood {
 		conn, err := net.DialTimeout("tcp", b.host, 10*time.Second)
 		if err != nil {
-			t.Fatalf("after %d connections: %v", len(held), err)
+			b.t.Fatalf("after %d connections: %v", len(held), err)
 		}
 		held = append(held, conn)
+		if _, err := io.WriteString(conn, said); err != nil {
+			b.t.Logf("connection %d: %v", len(held), err) // it was the oldest by then
+		}
 		if len(held)%1000 == 0 {
 			b.alive()
 		}
@@ -417,7 +434,7 @@ func TestTenThousandIdleConnectionsHoldUpNobody(t *testing.T) {
 		}
 	}
 	if open > 1600 {
-		t.Errorf("%d idle connections are open", open)
+		b.t.Errorf("%d idle connections are open", open)
 	}
 	b.alive()
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -117,9 +118,11 @@ type bridge struct {
 type relay struct {
 	envelope *envelope
 	message  []byte
+	ctx      context.Context
 	cancel   context.CancelFunc
 
-	subscribed bool // by a stream that has something to say
+	cancelled  atomic.Bool // by the client: no response is due
+	subscribed bool        // by a stream that has something to say
 }
 
 func (b *bridge) serve(ctx context.Context, in io.Reader) error {
@@ -245,7 +248,7 @@ func (b *bridge) spawn(f func()) {
 func (b *bridge) request(e *envelope, line []byte) {
 	b.remember(e, line)
 	ctx, cancel := context.WithCancel(b.ctx)
-	r := &relay{envelope: e, message: line, cancel: cancel}
+	r := &relay{envelope: e, message: line, ctx: ctx, cancel: cancel}
 	key := string(e.ID)
 	b.mu.Lock()
 	if b.ended {
@@ -270,7 +273,7 @@ func (b *bridge) request(e *envelope, line []byte) {
 	}
 	b.spawn(func() { // may come to nothing, but then nobody waits for the table
 		defer cancel()
-		if err := b.carry(ctx, r); err != nil && ctx.Err() == nil {
+		if err := b.carry(ctx, r); err != nil && ctx.Err() == nil && !r.cancelled.Load() {
 			b.refuse(e.ID, codeBusy, err.Error())
 		}
 		b.mu.Lock()
@@ -280,21 +283,27 @@ func (b *bridge) request(e *envelope, line []byte) {
 }
 
 // cancelled passes a cancellation on: in the modern era by closing the
-// response.
+// response. Before, the server is told and ends the response itself, after what
+// it still has to say in it: that it does not wait for an answer of the
+// client's any more.
 func (b *bridge) cancelled(e *envelope, line []byte) {
 	b.mu.Lock()
 	r := b.inFlight[string(e.Params.RequestID)]
 	b.mu.Unlock()
-	switch {
-	case r == nil:
-	case r.envelope.modern():
-		r.cancel()
-	default:
-		b.spawn(func() {
-			b.tell(e, line)
-			r.cancel() // it may have overtaken the request, which then must not begin
-		})
+	if r == nil {
+		return
 	}
+	r.cancelled.Store(true)
+	if r.envelope.modern() {
+		r.cancel()
+		return
+	}
+	b.spawn(func() {
+		if b.tell(e, line) {
+			_ = pause(r.ctx, withdrawTime)
+		}
+		r.cancel()
+	})
 }
 
 // refuse answers for the server.

@@ -32,7 +32,7 @@ func (b *bridge) carry(ctx context.Context, r *relay) error {
 		session, epoch := b.introduced()
 		err := b.exchange(ctx, r, session, epoch)
 		switch {
-		case err == nil || ctx.Err() != nil:
+		case err == nil || ctx.Err() != nil || r.cancelled.Load():
 			return nil
 		case lasting && (errors.Is(err, errUnreachable) || errors.Is(err, errLost)):
 			_ = pause(ctx, min(retryFirst<<attempt, retryLast)) // as long as the client is there
@@ -105,8 +105,7 @@ func (b *bridge) passBody(r *relay, response *answerBody) error {
 	if len(body) > maxResponse {
 		return fmt.Errorf("the server's response is longer than %d bytes", maxResponse)
 	}
-	b.learn(r.envelope, body)
-	return b.pass(body)
+	return b.respond(r, body)
 }
 
 // passEvents passes on the messages of a stream. For a request it is complete
@@ -125,8 +124,7 @@ func (b *bridge) passEvents(response *answerBody, epoch int, r *relay) error {
 		case e.Method == "" && r != nil && r.subscribed:
 			return errLost // the server ends, not the client's interest
 		case e.Method == "" && r != nil:
-			b.learn(r.envelope, data)
-			return b.pass(data)
+			return b.respond(r, data)
 		case e.Method != "" && e.hasID():
 			data, err = renamed(data, strconv.AppendQuote(nil, strconv.Itoa(epoch)+" "+string(e.ID)))
 			if err != nil {
@@ -139,6 +137,15 @@ func (b *bridge) passEvents(response *answerBody, epoch int, r *relay) error {
 			return err
 		}
 	}
+}
+
+// respond passes on the response to a request that was not cancelled.
+func (b *bridge) respond(r *relay, message []byte) error {
+	if r.cancelled.Load() {
+		return nil
+	}
+	b.learn(r.envelope, message)
+	return b.pass(message)
 }
 
 // first reports whether a notification is new to the client: a stream that is
@@ -194,23 +201,24 @@ func (b *bridge) answer(e *envelope, line []byte) {
 	}
 }
 
-// tell sends a notification. It is not sent again: where it mattered, renew
-// says the same.
-func (b *bridge) tell(e *envelope, line []byte) {
+// tell sends a notification, and reports whether it arrived. It is not sent
+// again: where it mattered, renew says the same.
+func (b *bridge) tell(e *envelope, line []byte) bool {
 	session, _ := b.introduced()
-	b.post(e, line, session)
+	return b.post(e, line, session)
 }
 
-// post sends what is owed no response.
-func (b *bridge) post(e *envelope, line []byte, session string) {
+// post sends what is owed no response, and reports whether it arrived.
+func (b *bridge) post(e *envelope, line []byte, session string) bool {
 	ctx, cancel := context.WithTimeout(b.ctx, silence)
 	defer cancel()
 	response, err := b.send(ctx, http.MethodPost, line, b.headers(e, line, session))
 	if err != nil {
 		b.opts.Log.Debug("a message was not delivered", "method", e.Method, "err", err)
-		return
+		return false
 	}
 	response.close()
+	return true
 }
 
 func (b *bridge) headers(e *envelope, message []byte, session string) map[string]string {

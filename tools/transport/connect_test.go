@@ -299,3 +299,45 @@ func TestEveryServersMessagesAreRead(t *testing.T) {
 		t.Errorf("no lines of JSON: %q", junk)
 	}
 }
+
+func TestACallThatWasCancelledIsNeitherMadeAgainNorAnswered(t *testing.T) {
+	entered, left := make(chan struct{}, 8), make(chan struct{}, 8)
+	again := server.ServerTool{
+		Tool: mcp.NewTool("again", mcp.WithReadOnlyHintAnnotation(true)), // it may be called again
+		Handler: func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			entered <- struct{}{}
+			defer func() { left <- struct{}{} }()
+			if err := progress(ctx, r, 1); err != nil { // the response is a stream by then
+				return nil, err
+			}
+			<-ctx.Done()
+			return mcp.NewToolResultText("late"), nil
+		},
+	}
+	h := mcptest.ServeHTTP(t, newServer(again), transport.HTTPOptions{})
+	c := mcptest.Connect(t, transport.ConnectOptions{URL: h.URL, Log: quiet()})
+	c.Initialize(t.Context())
+	if _, err := c.ListTools(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	call, err := c.Begin("again", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	if err := call.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	<-left
+	for range 20 { // what would follow has time to
+		c.MustCall(t.Context(), "noop", nil)
+	}
+	if len(entered) > 0 {
+		t.Error("it was made again")
+	}
+	for _, m := range c.Messages() {
+		if m.Method == "" && string(m.ID) == string(call.ID) {
+			t.Errorf("it was answered: %s", m.Raw)
+		}
+	}
+}

@@ -33,6 +33,12 @@
 // mcp-go as a session; notices.go orders a call's notifications; feed.go
 // carries those that belong to no call; asks.go sends requests to the client;
 // host.go serves one message with all of these. None of them knows where
-// messages come from. lines.go reads and writes lines; stdio.go joins it all
-// over a pair of streams.
+// messages come from. Three doors do:
+//
+//   - stdio.go joins it all over a pair of streams, with lines.go.
+//   - handler.go is the door for many, over HTTP: guard.go and tokens.go let a
+//     request in, on behalf of a principal (principal.go), then http_legacy.go
+//     serves it in a session (http_session.go, early.go) or http_modern.go by
+//     itself, and answer.go is its response. http_server.go bounds connections.
+//   - connect*.go puts a pair of streams in front of such a server elsewhere.
 package transport

@@ -384,6 +384,16 @@ func TestTokenFilesAreReadStrictly(t *testing.T) {
 	}
 }
 
+func TestShortTokensAreNamed(t *testing.T) {
+	tokens, err := transport.ParseTokens([]byte("alice short\nbob 0123456789abcdef\ncarol 123456789abcdef\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tokens.Guessable(); !slices.Equal(got, []string{"alice", "carol"}) {
+		t.Errorf("%v can be guessed", got)
+	}
+}
+
 func TestATokenFileIsMadeOnceAndKeptPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "token")
 	const servers = 8

@@ -74,14 +74,15 @@ const (
 	// reached.
 	DefaultPatience = 30 * time.Second
 
-	silence     = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
-	retryFirst  = 50 * time.Millisecond  // before the server is tried again; doubles
-	retryLast   = 2 * time.Second        // the longest such wait
-	maxResponse = 2 * MaxMessage         // one message of the server, in bytes
-	maxAttempts = 5                      // of one request whose connection is lost each time
-	maxIdle     = 64                     // connections kept for the next requests
-	partingTime = 500 * time.Millisecond // to tell the server that the session is over
-	maxRefusal  = 4 << 10                // of what the server says in a refusal, in bytes
+	silence      = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
+	retryFirst   = 50 * time.Millisecond  // before the server is tried again; doubles
+	retryLast    = 2 * time.Second        // the longest such wait
+	maxResponse  = 2 * MaxMessage         // one message of the server, in bytes
+	maxAttempts  = 5                      // of one request whose connection is lost each time
+	maxIdle      = 64                     // connections kept for the next requests
+	withdrawTime = 2 * time.Second        // for the server to end the response of a cancelled request
+	partingTime  = 500 * time.Millisecond // to tell the server that the session is over
+	maxRefusal   = 4 << 10                // of what the server says in a refusal, in bytes
 )
 
 // Options tune a transport. The zero value is ready to use.

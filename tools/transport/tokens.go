@@ -19,6 +19,7 @@ import (
 
 const (
 	tokenBytes   = 32      // of randomness in a generated token
+	safeToken    = 16      // characters, fewer of which may be guessed
 	maxTokenFile = 1 << 20 // bytes
 )
 
@@ -29,6 +30,7 @@ type Tokens struct{ entries []tokenEntry }
 type tokenEntry struct {
 	principal string
 	hash      [sha256.Size]byte
+	short     bool
 }
 
 var (
@@ -49,7 +51,7 @@ func ParseTokens(text []byte) (*Tokens, error) {
 				return fmt.Errorf("line %d repeats a token", line)
 			}
 		}
-		t.entries = append(t.entries, tokenEntry{name, hash})
+		t.entries = append(t.entries, tokenEntry{name, hash, len(token) < safeToken})
 		return nil
 	})
 	if err == nil && len(t.entries) == 0 {
@@ -95,6 +97,17 @@ func (t *Tokens) principal(presented string) (name string, ok bool) {
 		}
 	}
 	return name, ok
+}
+
+// Guessable returns the names that have a token so short that trying them all
+// may succeed: nothing bounds how often a stranger may try.
+func (t *Tokens) Guessable() (names []string) {
+	for _, e := range t.entries {
+		if e.short {
+			names = append(names, e.principal)
+		}
+	}
+	return names
 }
 
 // OpenTokenFile reads the tokens a server accepts. A file that does not exist
