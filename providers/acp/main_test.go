@@ -10,6 +10,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/internal/acpscript"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 )
 
 // scriptVar makes the test binary the scripted agent that the variable
@@ -29,11 +30,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if err := enterLoopback(); err != nil {
+	if err := clitest.EnterLoopback(); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
-
-// isolatedVar says how the tests run: in a network of their own, or plainly.
-const isolatedVar = "ACP_TEST_LOOPBACK"

@@ -15,6 +15,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 )
 
 // Where the real agents are: paths, or what the Makefile installs.
@@ -51,24 +52,7 @@ func realCLI(t *testing.T, name string) string {
 	if r.nightly && os.Getenv("HARNESS_MCP_NIGHTLY") != "1" {
 		t.Skipf("%s is driven by make nightly only", name)
 	}
-	for _, path := range []string{os.Getenv(variable(name)), filepath.Join(toolsDir, name, "node_modules", ".bin", r.bin)} {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(abs); err == nil {
-			return abs
-		}
-	}
-	why := fmt.Sprintf("%s is not installed: neither %s nor .tools/%s names it", name, variable(name), name)
-	if os.Getenv(requireVar) == "1" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-	return ""
+	return clitest.Find(t, variable(name), filepath.Join(toolsDir, name, "node_modules", ".bin", r.bin))
 }
 
 // toolPath is PATH with the Node that the Makefile installs, and with the

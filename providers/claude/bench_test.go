@@ -2,16 +2,15 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
@@ -19,42 +18,14 @@ import (
 // old one is the oldest version that the package registry still serves as a
 // default.
 const (
-	cliVar     = "HARNESS_MCP_TEST_CLAUDE"
-	oldVar     = "HARNESS_MCP_TEST_CLAUDE_OLD"
-	requireVar = "HARNESS_MCP_REQUIRE_CLIS"
-	cliTool    = "../../.tools/claude/node_modules/@anthropic-ai/claude-code-*/claude"
-	oldTool    = "../../.tools/claude-2.1.197/node_modules/@anthropic-ai/claude-code-*/claude"
+	cliVar  = "HARNESS_MCP_TEST_CLAUDE"
+	oldVar  = "HARNESS_MCP_TEST_CLAUDE_OLD"
+	cliTool = "../../.tools/claude/node_modules/@anthropic-ai/claude-code-*/claude"
+	oldTool = "../../.tools/claude-2.1.197/node_modules/@anthropic-ai/claude-code-*/claude"
 )
 
 // patience is how long a test waits for what has to come.
 const patience = conntest.Patience
-
-// realCLI gives the path of a real CLI, or skips the test.
-func realCLI(t *testing.T, name, tool string) string {
-	t.Helper()
-	found, err := filepath.Glob(tool)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append([]string{os.Getenv(name)}, found...) {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(abs); err == nil {
-			return abs
-		}
-	}
-	why := fmt.Sprintf("this Claude Code CLI is not installed: neither %s nor %s names it", name, tool)
-	if os.Getenv(requireVar) == "1" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-	return ""
-}
 
 // onBoth runs a test on the newest and on the oldest CLI, beside others.
 func onBoth(t *testing.T, test func(*testing.T, *bench)) {
@@ -82,12 +53,12 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return benchOf(t, realCLI(t, cliVar, cliTool))
+	return benchOf(t, clitest.Find(t, cliVar, cliTool))
 }
 
 func oldBench(t *testing.T) *bench {
 	t.Helper()
-	b := benchOf(t, realCLI(t, oldVar, oldTool))
+	b := benchOf(t, clitest.Find(t, oldVar, oldTool))
 	b.old = true
 	return b
 }
@@ -150,20 +121,4 @@ func (b *bench) script(name, command string) string {
 		b.t.Fatal(err)
 	}
 	return path
-}
-
-// running gives the pids of processes whose command line has the words.
-func running(words string) []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	var pids []int
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		var pid int
-		if err == nil && strings.Contains(strings.ReplaceAll(string(raw), "\x00", " "), words) {
-			if _, err := fmt.Sscanf(f, "/proc/%d/", &pid); err == nil && pid != os.Getpid() {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
 }

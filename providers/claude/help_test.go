@@ -43,20 +43,5 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// waitFor polls a condition outside of the product until it holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
-}
-
 // encoded is a value as the outbox writes it.
 func encoded(v any) ([]byte, error) { return ndjson.Encode(v) }

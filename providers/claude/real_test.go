@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
@@ -117,13 +118,13 @@ func TestRealDeathOfTheCLIFailsTheLinkAndLeavesNoTool(t *testing.T) {
 		r := b.open(cfg)
 		r.Start("t", "run "+nap)
 		conntest.Content[core.ToolStarted](r)
-		waitFor(t, "the tool", func() bool { return len(running(word)) > 0 })
+		clitest.Eventually(t, "the tool", func() bool { return len(clitest.Running(word)) > 0 })
 		kill(t, r.Conn.Ready().PID)
 		if err := r.Ended(); errors.Is(err, io.EOF) || core.CodeOf(err) != core.CodeSessionUnavailable {
 			t.Errorf("the link ended with %v", err)
 		}
 		r.Close()
-		if pids := running(word); len(pids) > 0 {
+		if pids := clitest.Running(word); len(pids) > 0 {
 			t.Errorf("the tool survived: %v", pids)
 		}
 	})
@@ -137,10 +138,10 @@ func TestRealCloseLeavesNoTool(t *testing.T) {
 		cfg.AllowedTools = []string{"Bash(" + nap + ":*)"}
 		r := b.open(cfg)
 		r.Start("t", "run "+nap)
-		waitFor(t, "the tool", func() bool { return len(running(word)) > 0 })
+		clitest.Eventually(t, "the tool", func() bool { return len(clitest.Running(word)) > 0 })
 		began := time.Now()
 		r.Close()
-		if pids := running(word); len(pids) > 0 {
+		if pids := clitest.Running(word); len(pids) > 0 {
 			t.Errorf("the tool survived: %v", pids)
 		}
 		if took := time.Since(began); took > 5*time.Second {

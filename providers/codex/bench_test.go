@@ -2,22 +2,21 @@ package codex
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-const requireVar = "HARNESS_MCP_REQUIRE_CLIS"
+// npmBin is where npm puts the command.
+const npmBin = "node_modules/.bin/codex"
 
 // patience is how long a test waits for what has to come.
 const patience = conntest.Patience
@@ -25,8 +24,8 @@ const patience = conntest.Patience
 // realCodexes are the versions that the adapter is held to, each where a
 // variable says, or where the Makefile installs it.
 var realCodexes = []struct{ name, variable, tool string }{
-	{"newest", "HARNESS_MCP_TEST_CODEX", "../../.tools/codex"},
-	{"oldest", "HARNESS_MCP_TEST_CODEX_OLD", "../../.tools/codex-0.150.0"},
+	{"newest", "HARNESS_MCP_TEST_CODEX", "../../.tools/codex/" + npmBin},
+	{"oldest", "HARNESS_MCP_TEST_CODEX_OLD", "../../.tools/codex-0.150.0/" + npmBin},
 }
 
 // onCodex plays a test on each version, with directories and a model of its
@@ -34,31 +33,8 @@ var realCodexes = []struct{ name, variable, tool string }{
 func onCodex(t *testing.T, retries int, play func(*testing.T, *bench)) {
 	t.Helper()
 	for _, c := range realCodexes {
-		t.Run(c.name, func(t *testing.T) { play(t, newBench(t, c.name, realCLI(t, c.variable, c.tool), retries)) })
+		t.Run(c.name, func(t *testing.T) { play(t, newBench(t, c.name, clitest.Find(t, c.variable, c.tool), retries)) })
 	}
-}
-
-// realCLI gives the path of a real Codex, or skips the test.
-func realCLI(t *testing.T, variable, tool string) string {
-	t.Helper()
-	for _, path := range []string{os.Getenv(variable), filepath.Join(tool, "node_modules", ".bin", "codex")} {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(abs); err == nil {
-			return abs
-		}
-	}
-	why := fmt.Sprintf("a Codex CLI is not installed: neither %s nor %s names it (make tools installs it)", variable, strings.TrimLeft(tool, "./"))
-	if os.Getenv(requireVar) == "1" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-	return ""
 }
 
 // bench is a real Codex on a loopback model, with directories of its own.
@@ -129,33 +105,5 @@ func needProc(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("looking for a command's processes needs Linux's /proc")
-	}
-}
-
-// running gives the pids of processes whose command line has the word.
-func running(word string) []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	var pids []int
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		var pid int
-		if err == nil && strings.Contains(strings.ReplaceAll(string(raw), "\x00", " "), word) {
-			if _, err := fmt.Sscanf(f, "/proc/%d/", &pid); err == nil && pid != os.Getpid() {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-// eventually waits for a fact of the system that nothing announces.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	end := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(end) {
-			t.Fatal("never: " + what)
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }

@@ -1,86 +1,31 @@
 package codex
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/harness-mcp/harness-mcp/core"
-	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
-	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // fake is an app-server in memory, played by the test.
 type fake struct {
-	t    *testing.T
-	spec process.Spec
-
-	in     *ndjson.Reader // what the adapter writes
-	stdin  *io.PipeWriter
-	stdout *io.PipeReader
-	stderr *io.PipeReader
-	out    *io.PipeWriter
-	errOut *io.PipeWriter
-
-	once sync.Once
-	done chan struct{}
-	exit process.Exit
-	stop int // calls of Stop and Kill
-	mu   sync.Mutex
+	*clitest.Child
+	t *testing.T
 }
 
-func newFake(t *testing.T) *fake {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	errR, errW := io.Pipe()
-	return &fake{t: t, in: ndjson.NewReader(inR, 0), stdin: inW, stdout: outR, out: outW, stderr: errR, errOut: errW, done: make(chan struct{})}
-}
-
-// Start makes the fake the Runner of one child.
-func (f *fake) Start(_ context.Context, spec process.Spec) (process.Child, error) {
-	f.spec = spec
-	return f, nil
-}
-
-func (f *fake) PID() int              { return 4242 }
-func (f *fake) Stdin() io.WriteCloser { return f.stdin }
-func (f *fake) Stdout() io.Reader     { return f.stdout }
-func (f *fake) Stderr() io.Reader     { return f.stderr }
-func (f *fake) Done() <-chan struct{} { return f.done }
-func (f *fake) Exit() process.Exit    { return f.exit }
-
-func (f *fake) Stop(context.Context) error {
-	f.mu.Lock()
-	f.stop++
-	f.mu.Unlock()
-	f.die(process.Exit{})
-	return nil
-}
-
-func (f *fake) Kill() error { return f.Stop(context.Background()) }
-
-// die ends the process: its pipes break.
-func (f *fake) die(exit process.Exit) {
-	f.once.Do(func() {
-		f.exit = exit
-		_ = f.out.Close()
-		_ = f.errOut.Close()
-		_ = f.stdin.Close()
-		close(f.done)
-	})
-}
+func newFake(t *testing.T) *fake { return &fake{clitest.NewChild(), t} }
 
 // expect reads what the adapter says next.
 func (f *fake) expect(method string) frameOf {
 	f.t.Helper()
-	line, err := f.in.Next()
+	line, err := f.In.Next()
 	if err != nil {
 		f.t.Errorf("instead of %s: %v", method, err)
 		return frameOf{}
@@ -99,7 +44,7 @@ func (f *fake) say(format string, args ...any) {
 	if len(args) > 0 {
 		line = fmt.Sprintf(line, args...)
 	}
-	if _, err := io.WriteString(f.out, line+"\n"); err != nil {
+	if _, err := io.WriteString(f.Out, line+"\n"); err != nil {
 		f.t.Logf("say: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ func TestDeathInTheMiddleOfATurnClosesItsItemsAndIsNotAnEnd(t *testing.T) {
 		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"agentMessage","id":"m1","text":""}}}`)
 		f.say(`{"method":"item/agentMessage/delta","params":{TURN,"itemId":"m1","delta":"half"}}`)
 		conntest.Content[core.MessageDelta](r)
-		f.die(process.Exit{Code: 101})
+		f.Die(process.Exit{Code: 101})
 		err := r.Ended()
 		if errors.Is(err, io.EOF) || core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "exit code 101") {
 			t.Errorf("ended with %v", err)
@@ -68,7 +68,7 @@ func TestFragmentsAreWhole(t *testing.T) {
 		f.begin(r, "trn_1")
 		text := `{"method":"item/completed","params":{"threadId":"thread","turnId":"t1","item":{"type":"agentMessage","id":"m1","text":"h\u00e9llo"}}}` + "\n"
 		for i := range len(text) {
-			if _, err := f.out.Write([]byte{text[i]}); err != nil {
+			if _, err := f.Out.Write([]byte{text[i]}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -84,12 +84,12 @@ func TestUnknownRequestsAreRefusedAtOnce(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		f.say(`{"method":"item/tool/call","id":"x-1","params":{TURN}}`)
-		line, err := f.in.Next()
+		line, err := f.In.Next()
 		if err != nil || !strings.Contains(string(line), `"id":"x-1","error"`) {
 			t.Errorf("%s, %v", line, err)
 		}
 		f.say(`{"method":"item/tool/requestUserInput","id":5,"params":{TURN,"questions":[]}}`)
-		line, err = f.in.Next()
+		line, err = f.In.Next()
 		if err != nil || !strings.Contains(string(line), `"id":5,"error"`) {
 			t.Errorf("%s, %v", line, err)
 		}
@@ -101,7 +101,7 @@ func TestRequestForCredentialsFailsTheTurnAndTheLink(t *testing.T) {
 		play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 			f.begin(r, "trn_1")
 			f.say(`{"method":"%s","id":7,"params":{}}`, method)
-			if line, err := f.in.Next(); err != nil || !strings.Contains(string(line), `"id":7,"error"`) {
+			if line, err := f.In.Next(); err != nil || !strings.Contains(string(line), `"id":7,"error"`) {
 				t.Errorf("%s, %v", line, err)
 			}
 			end := r.TurnEnded("trn_1")
@@ -142,7 +142,7 @@ func TestNobodyReadingStopsCodexAndNotUs(t *testing.T) {
 		said := 0
 		go func() {
 			for said < 10*maxQueued {
-				if _, err := io.WriteString(f.out, `{"method":"x"}`+"\n"); err != nil {
+				if _, err := io.WriteString(f.Out, `{"method":"x"}`+"\n"); err != nil {
 					return
 				}
 				said++
@@ -180,7 +180,7 @@ func TestOpeningFailsWithItsReason(t *testing.T) {
 			m := f.expect("initialize")
 			f.say(`{"id":%s,"error":{"code":-32600,"message":"Model provider nope not found"}}`, m.ID)
 		}, "nope not found"},
-		"died": {func(f *fake) { f.expect("initialize"); f.die(process.Exit{Code: 2}) }, "exit code 2"},
+		"died": {func(f *fake) { f.expect("initialize"); f.Die(process.Exit{Code: 2}) }, "exit code 2"},
 		"no thread": {func(f *fake) {
 			f.reply(f.expect("initialize"), "{}")
 			f.expect("initialized")
@@ -195,7 +195,7 @@ func TestOpeningFailsWithItsReason(t *testing.T) {
 			if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if f.stop == 0 {
+			if f.Stops() == 0 {
 				t.Errorf("%s: the child was left", name)
 			}
 		})
@@ -209,8 +209,8 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := fakeProvider(t, f).Open(ctx, core.SessionConfig{})
-		if !errors.Is(err, context.DeadlineExceeded) || f.stop == 0 {
-			t.Errorf("%v, stopped %d times", err, f.stop)
+		if !errors.Is(err, context.DeadlineExceeded) || f.Stops() == 0 {
+			t.Errorf("%v, stopped %d times", err, f.Stops())
 		}
 	})
 }
@@ -220,9 +220,9 @@ func TestLaunchGivesTheEnvironmentAndNoPrompt(t *testing.T) {
 	t.Setenv("CLAUDECODE", "1")
 	cfg := core.SessionConfig{SessionID: "ses_1", CWD: "/somewhere", SystemPrompt: "be brief", Env: map[string]string{"MINE": "1"}}
 	play(t, cfg, func(f *fake, _ *conntest.Recorder) {
-		env := strings.Join(f.spec.Env, "\n")
-		if f.spec.Dir != "/somewhere" || f.spec.Resource != "ses_1" || f.spec.Args[0] != "app-server" {
-			t.Errorf("%+v", f.spec)
+		env := strings.Join(f.Spec.Env, "\n")
+		if f.Spec.Dir != "/somewhere" || f.Spec.Resource != "ses_1" || f.Spec.Args[0] != "app-server" {
+			t.Errorf("%+v", f.Spec)
 		}
 		for _, want := range []string{"MINE=1", "RUST_LOG=error"} {
 			if !strings.Contains(env, want) {
@@ -232,7 +232,7 @@ func TestLaunchGivesTheEnvironmentAndNoPrompt(t *testing.T) {
 		if strings.Contains(env, "CODEX_THREAD_ID") || strings.Contains(env, "CLAUDECODE") {
 			t.Error("marks of an outer agent reach the child")
 		}
-		if raw, _ := json.Marshal(f.spec.Args); strings.Contains(string(raw), "brief") {
+		if raw, _ := json.Marshal(f.Spec.Args); strings.Contains(string(raw), "brief") {
 			t.Error("the system prompt is in the arguments")
 		}
 	})

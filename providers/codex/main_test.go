@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -15,11 +16,8 @@ func TestMain(m *testing.M) {
 		serveMCP(os.Stdin, os.Stdout)
 		return
 	}
-	if err := enterLoopback(); err != nil {
+	if err := clitest.EnterLoopback(); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
-
-// loopbackVar says how the tests run: in a network of their own, or plainly.
-const loopbackVar = "CODEX_TEST_LOOPBACK"

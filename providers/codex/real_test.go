@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
@@ -256,10 +257,10 @@ func realInterruptEndsTheCommand(t *testing.T, b *bench) {
 			mark := fmt.Sprintf("73%d.%d", i, os.Getpid()) // seconds, and ours alone
 			r.Start("command", "run sleep "+mark+" & sleep "+mark, "say late")
 			conntest.Content[core.ToolStarted](r)
-			eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 1 })
+			clitest.Eventually(t, "the command runs", func() bool { return len(clitest.Running("sleep "+mark)) > 1 })
 			interrupt(t, r, "command")
 			// Its end is reported when the shell is gone; its children die beside it.
-			eventually(t, "the command is gone", func() bool { return len(running("sleep "+mark)) == 0 })
+			clitest.Eventually(t, "the command is gone", func() bool { return len(clitest.Running("sleep "+mark)) == 0 })
 			completed := conntest.Contents[core.ToolCompleted](r)
 			if len(completed) != 1 || completed[0].Status != core.ToolCancelled {
 				t.Errorf("completed %+v", completed)
@@ -283,9 +284,9 @@ func realCloseLeavesNoProcess(t *testing.T, b *bench) {
 	r := b.open(cfg)
 	mark := fmt.Sprintf("739.%d", os.Getpid())
 	r.Start("trn_1", "run setsid sleep "+mark+" & sleep "+mark)
-	eventually(t, "the command runs", func() bool { return len(running("sleep "+mark)) > 1 })
+	clitest.Eventually(t, "the command runs", func() bool { return len(clitest.Running("sleep "+mark)) > 1 })
 	r.Close()
-	if pids := running("sleep " + mark); len(pids) > 0 {
+	if pids := clitest.Running("sleep " + mark); len(pids) > 0 {
 		t.Errorf("left running: %v", pids)
 	}
 	if err := r.Ended(); !errors.Is(err, io.EOF) {

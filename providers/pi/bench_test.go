@@ -13,6 +13,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
@@ -20,11 +21,9 @@ import (
 // say agent_settled.
 const (
 	cliVar  = "HARNESS_MCP_TEST_PI"
-	cliTool = "../../.tools/pi"
+	cliTool = "../../.tools/pi/node_modules/.bin/pi"
 	oldVar  = "HARNESS_MCP_TEST_PI_OLD"
-	oldTool = "../../.tools/pi-0.73.1"
-
-	requireVar = "HARNESS_MCP_REQUIRE_CLIS"
+	oldTool = "../../.tools/pi-0.73.1/node_modules/.bin/pi"
 )
 
 // patience is how long a test waits for the real Pi on a loaded machine.
@@ -45,29 +44,6 @@ func onPi(t *testing.T, play func(*bench)) {
 	}
 }
 
-// realCLI gives the path of a real Pi, or skips the test.
-func realCLI(t *testing.T, where [2]string) string {
-	t.Helper()
-	for _, path := range []string{os.Getenv(where[0]), filepath.Join(where[1], "node_modules", ".bin", "pi")} {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(abs); err == nil {
-			return abs
-		}
-	}
-	why := fmt.Sprintf("Pi is not installed: neither %s nor %s names it (make tools installs it)", where[0], where[1])
-	if os.Getenv(requireVar) == "1" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-	return ""
-}
-
 // bench is a real Pi on a loopback model, with directories of its own and the
 // extension of testdata.
 type bench struct {
@@ -83,7 +59,7 @@ type bench struct {
 
 func newBench(t *testing.T, where [2]string) *bench {
 	t.Helper()
-	b := &bench{t: t, exec: realCLI(t, where), root: t.TempDir(), runner: process.NewLocal(process.Options{})}
+	b := &bench{t: t, exec: clitest.Find(t, where[0], where[1]), root: t.TempDir(), runner: process.NewLocal(process.Options{})}
 	model, err := modelserver.Start()
 	if err != nil {
 		t.Fatal(err)

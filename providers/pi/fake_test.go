@@ -1,75 +1,25 @@
 package pi
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/harness-mcp/harness-mcp/core"
-	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
-	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // fake is a Pi in memory, played by the test.
 type fake struct {
-	t    *testing.T
-	spec process.Spec
-
-	in     *ndjson.Reader // what the adapter writes
-	stdin  *io.PipeWriter
-	stdout *io.PipeReader
-	stderr *io.PipeReader
-	out    *io.PipeWriter
-	errOut *io.PipeWriter
-
-	once sync.Once
-	done chan struct{}
-	exit process.Exit
+	*clitest.Child
+	t *testing.T
 }
 
-func newFake(t *testing.T) *fake {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	errR, errW := io.Pipe()
-	return &fake{t: t, in: ndjson.NewReader(inR, 0), stdin: inW, stdout: outR, out: outW, stderr: errR, errOut: errW, done: make(chan struct{})}
-}
-
-// Start makes the fake the Runner of one child.
-func (f *fake) Start(_ context.Context, spec process.Spec) (process.Child, error) {
-	f.spec = spec
-	return f, nil
-}
-
-func (f *fake) PID() int              { return 4242 }
-func (f *fake) Stdin() io.WriteCloser { return f.stdin }
-func (f *fake) Stdout() io.Reader     { return f.stdout }
-func (f *fake) Stderr() io.Reader     { return f.stderr }
-func (f *fake) Done() <-chan struct{} { return f.done }
-func (f *fake) Exit() process.Exit    { return f.exit }
-
-func (f *fake) Stop(context.Context) error {
-	f.die(process.Exit{})
-	return nil
-}
-
-func (f *fake) Kill() error { return f.Stop(context.Background()) }
-
-// die ends the process: its pipes break.
-func (f *fake) die(exit process.Exit) {
-	f.once.Do(func() {
-		f.exit = exit
-		_ = f.out.Close()
-		_ = f.errOut.Close()
-		_ = f.stdin.Close()
-		close(f.done)
-	})
-}
+func newFake(t *testing.T) *fake { return &fake{clitest.NewChild(), t} }
 
 // heard is anything that the adapter says.
 type heard struct {
@@ -80,7 +30,7 @@ type heard struct {
 // expect reads what the adapter says next.
 func (f *fake) expect(kind string) heard {
 	f.t.Helper()
-	line, err := f.in.Next()
+	line, err := f.In.Next()
 	if err != nil {
 		f.t.Errorf("instead of %s: %v", kind, err)
 		return heard{}
@@ -96,7 +46,7 @@ func (f *fake) expect(kind string) heard {
 func (f *fake) say(lines ...string) {
 	f.t.Helper()
 	for _, l := range lines {
-		if _, err := io.WriteString(f.out, l+"\n"); err != nil {
+		if _, err := io.WriteString(f.Out, l+"\n"); err != nil {
 			f.t.Logf("say: %v", err)
 		}
 	}
@@ -119,9 +69,9 @@ func (f *fake) handshake() {
 // channel reads the gate's name out of the extension that the adapter wrote.
 func (f *fake) channel() string {
 	f.t.Helper()
-	for i, a := range f.spec.Args {
+	for i, a := range f.Spec.Args {
 		if a == "--extension" {
-			text, err := os.ReadFile(f.spec.Args[i+1])
+			text, err := os.ReadFile(f.Spec.Args[i+1])
 			if err != nil {
 				f.t.Error(err)
 			}

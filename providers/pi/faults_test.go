@@ -107,7 +107,7 @@ func TestAPromptThatMeetsARunOfPisOwnWaitsForItsEnd(t *testing.T) {
 func (f *fake) next(t *testing.T, kind string) heard {
 	t.Helper()
 	for {
-		line, err := f.in.Next()
+		line, err := f.In.Next()
 		if err != nil {
 			t.Fatalf("instead of %s: %v", kind, err)
 		}
@@ -254,7 +254,7 @@ func TestRecordsAreSplitAtLineFeedsAloneHoweverTheyArrive(t *testing.T) {
 		text := "a\u2028b\u2029c\u0085d"
 		whole := answer(text, "stop") + "\r\n" + `not json` + "\n" + `{"type":"novelty","x":1}` + "\n" + `{"type":"tool_execution_start","toolCallId":7}` + "\n" + agentEnd + "\n"
 		for i := range len(whole) {
-			if _, err := io.WriteString(f.out, whole[i:i+1]); err != nil {
+			if _, err := io.WriteString(f.Out, whole[i:i+1]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -283,7 +283,7 @@ func TestTheDeathOfPiInATurnIsALostLinkWithItsItemsClosed(t *testing.T) {
 			`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"half"}}`,
 			`{"type":"tool_execution_start","toolCallId":"t","toolName":"bash","args":{"command":"x"}}`)
 		conntest.Content[core.ToolStarted](r)
-		f.die(process.Exit{Code: -1, Signal: "SIGKILL"})
+		f.Die(process.Exit{Code: -1, Signal: "SIGKILL"})
 		if err := r.Ended(); core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "SIGKILL") {
 			t.Errorf("ended with %v", err)
 		}
@@ -307,8 +307,8 @@ func TestAnOpeningThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	}{
 		"Pi dies": {core.SessionConfig{}, func(f *fake) {
 			f.expect("get_state")
-			_, _ = io.WriteString(f.errOut, "secret=1\nError: No session found matching 'x'\n")
-			f.die(process.Exit{Code: 1})
+			_, _ = io.WriteString(f.ErrOut, "secret=1\nError: No session found matching 'x'\n")
+			f.Die(process.Exit{Code: 1})
 		}, "exit code 1: Error: No session found"},
 		"Pi refuses":           {core.SessionConfig{}, func(f *fake) { f.reply(f.expect("get_state"), `false,"error":"broken"`) }, "broken"},
 		"another conversation": {core.SessionConfig{ProviderSesID: "ab"}, func(f *fake) { f.handshake() }, "abc instead of ab"},
@@ -325,7 +325,7 @@ func TestAnOpeningThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 				if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("got %v", err)
 				}
-				<-f.done
+				<-f.Done()
 			})
 		})
 	}
@@ -341,7 +341,7 @@ func TestAnOpeningEndsWithItsContext(t *testing.T) {
 		if core.CodeOf(err) != core.CodeStartFailed || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		<-f.done
+		<-f.Done()
 	})
 }
 

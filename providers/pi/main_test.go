@@ -6,15 +6,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/clitest"
 )
 
 func TestMain(m *testing.M) {
 	process.Init()
-	if err := enterLoopback(); err != nil {
+	if err := clitest.EnterLoopback(); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
-
-// loopbackVar says how the tests run: in a network of their own, or plainly.
-const loopbackVar = "PI_TEST_LOOPBACK"

@@ -1,4 +1,4 @@
-package codex
+package clitest
 
 import (
 	"fmt"
@@ -9,10 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enterLoopback runs the test binary again in a network namespace with nothing
-// but a loopback device, where the machine allows one: what the real CLI does
-// there cannot leave the machine. Elsewhere the tests run plainly.
-func enterLoopback() error {
+// loopbackVar says how the tests run: in a network of their own, or plainly.
+const loopbackVar = "HARNESS_MCP_TEST_LOOPBACK"
+
+// EnterLoopback runs the test binary again in a network namespace with nothing
+// but a loopback device, where the machine allows one: what a real CLI does there
+// cannot leave the machine. Elsewhere the tests run plainly. TestMain calls it
+// first.
+func EnterLoopback() error {
 	switch os.Getenv(loopbackVar) {
 	case "":
 		unshare, err := exec.LookPath("unshare")
