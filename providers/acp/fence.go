@@ -2,10 +2,10 @@ package acp
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
 // fence is where an agent's client works for it: the working directory and the
@@ -57,40 +57,11 @@ func (f fence) in(path string, do func(root *os.Root, rel string) error) error {
 	return do(root, rel)
 }
 
-// inside says whether an edit of a file may be accepted without a question: it
-// lies in the workspace, links followed, and is nothing that runs or is obeyed
-// later.
-func (f fence) inside(path string) bool {
-	_, rel, err := f.find(path)
-	if err != nil || guarded(rel) {
-		return false
-	}
-	err = f.in(path, func(root *os.Root, rel string) error {
-		for ; rel != "."; rel = filepath.Dir(rel) {
-			_, err := root.Stat(rel) // an error too where a link leads out
-			if err == nil {
-				return nil
-			}
-			if !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			if _, err := root.Lstat(rel); err == nil {
-				return errOutside // a link to nowhere
-			}
-		}
-		return nil
-	})
-	return err == nil
-}
+// inside says whether an edit of a file may be accepted without a question.
+func (f fence) inside(path string) bool { return workspace.Inside(path, f.dirs, guarded) }
 
-// guarded says whether a path in the workspace runs or is obeyed later:
-// repositories' hooks, and the configuration of agents and editors.
-func guarded(rel string) bool {
-	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
-		switch strings.ToLower(part) {
-		case ".git", ".agents", ".codex", ".claude", ".gemini", ".qwen", ".opencode", ".copilot", ".github", ".vscode", ".mcp.json":
-			return true
-		}
-	}
-	return false
+// guarded are names in a workspace that run or are obeyed later: repositories'
+// hooks, and the configuration of agents and editors.
+var guarded = []string{
+	".git", ".agents", ".codex", ".claude", ".gemini", ".qwen", ".opencode", ".copilot", ".github", ".vscode", ".mcp.json",
 }

@@ -2,6 +2,8 @@ package acp
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,5 +128,24 @@ func TestOnlyAnEffortThatCanBeAskedForIsReported(t *testing.T) {
 	out := tr.take().notices
 	if d := cmp.Diff([]core.Notice{core.SessionChanged{ReasoningEffort: "low"}}, out); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestFenceAsksAboutWhatRunsLater(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, ".git", "hooks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(".git", "hooks"), filepath.Join(root, "hooks")); err != nil {
+		t.Fatal(err)
+	}
+	f := newFence([]string{root})
+	for path, want := range map[string]bool{
+		"a.txt": true, "new/deep.txt": true, ".git/hooks/pre-commit": false, "hooks/pre-commit": false,
+		"sub/.GitHub/workflows/x.yml": false, ".mcp.json": false, "../a.txt": false,
+	} {
+		if got := f.inside(filepath.Join(root, path)); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
+	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
 // Name is the provider's name in list_providers and start_session.
@@ -116,13 +117,17 @@ func quiet(env []string) []string {
 	return append(env, "RUST_LOG=error")
 }
 
+// guarded are the names in a workspace that Codex's sandbox keeps read-only: an
+// edit there is always asked about.
+var guarded = []string{".git", ".codex", ".agents"}
+
 func newSettings(cfg core.SessionConfig) settings {
-	fence := append([]string{cfg.CWD}, cfg.AddDirs...)
+	dirs := append([]string{cfg.CWD}, cfg.AddDirs...)
 	return settings{
 		modes:   modes{cfg.ApprovalMode, cfg.SandboxMode}.normal(),
 		effort:  cfg.ReasoningEffort,
 		addDirs: cfg.AddDirs,
 		schema:  cfg.OutputSchema,
-		inside:  func(path string) bool { return inside(path, fence) },
+		inside:  func(path string) bool { return workspace.Inside(path, dirs, guarded) },
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
+	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
 // Name is the provider's name in list_providers and start_session.
@@ -115,11 +116,15 @@ func (p *provider) start(ctx context.Context, exe executable, args []string, cfg
 	if err != nil {
 		return nil, err
 	}
-	fence := append([]string{cfg.CWD}, cfg.AddDirs...)
+	dirs := append([]string{cfg.CWD}, cfg.AddDirs...)
 	t := newTranslator(settings{mode: cfg.ApprovalMode, effort: cfg.ReasoningEffort, channel: channel,
-		inside: func(path string) bool { return inside(path, fence) }})
+		inside: func(path string) bool { return workspace.Inside(path, dirs, guarded) }})
 	return newConn(child, t, p.log.With("session", cfg.SessionID), dir.remove), nil
 }
+
+// guarded are directories of a workspace whose files run or are obeyed later:
+// an edit there is always asked about.
+var guarded = []string{".git", ".pi", ".agents", ".claude", ".codex"}
 
 // quiet keeps Pi from looking for its own updates and from telling its makers
 // about this installation, unless the caller wants it to.

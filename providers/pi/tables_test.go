@@ -2,8 +2,6 @@ package pi
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -127,39 +125,6 @@ func TestNewsOfAnOutputIsWhatWasNotShown(t *testing.T) {
 	} {
 		if got := news(c[0], c[1]); got != c[2] {
 			t.Errorf("%s: %q, want %q", name, got, c[2])
-		}
-	}
-}
-
-func TestOnlyPlainFilesOfTheWorkspaceAreInside(t *testing.T) {
-	root := t.TempDir()
-	work, other := filepath.Join(root, "work"), filepath.Join(root, "other")
-	for _, d := range []string{work, other, filepath.Join(work, "sub")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for link, to := range map[string]string{"out": other, "nowhere": filepath.Join(other, "missing"), "in": filepath.Join(work, "sub")} {
-		if err := os.Symlink(to, filepath.Join(work, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, want := range map[string]bool{
-		filepath.Join(work, "a"):             true,
-		filepath.Join(work, "new", "deep"):   true,
-		filepath.Join(work, "in", "a"):       true,
-		filepath.Join(work, "out", "a"):      false,
-		filepath.Join(work, "nowhere"):       false,
-		filepath.Join(work, "..", "other"):   false,
-		filepath.Join(work, ".git", "x"):     false,
-		filepath.Join(work, "sub", ".PI"):    false,
-		filepath.Join(other, "a"):            false,
-		"a":                                  false,
-		"":                                   false,
-		filepath.Join(root, "work-too", "a"): false,
-	} {
-		if got := inside(path, []string{work}); got != want {
-			t.Errorf("%s: %v", path, got)
 		}
 	}
 }
