@@ -52,8 +52,11 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 	if k.Start {
 		b := &background{
 			remote: remote,
-			argv:   slices.Concat([]string{"serve", "--http", k.Address, "--token-file", tokenFile(k.TokenFile, c)}, given(kctx, k)),
+			argv:   slices.Concat([]string{"serve", "--http", k.Address}, given(kctx, k)),
 			log:    filepath.Join(filepath.Dir(c.DB), "server.log"),
+		}
+		if !strings.HasPrefix(k.Address, unixScheme) {
+			b.argv = append(b.argv, "--token-file", tokenFile(k.TokenFile, c))
 		}
 		opts.Start = b.start
 	}
@@ -131,6 +134,16 @@ func (k *connectCmd) check() error {
 	return nil
 }
 
+// typed are the flags of this command line, without what a file says.
+func typed(kctx *kong.Context) (flags []*kong.Flag) {
+	for _, p := range kctx.Path {
+		if p.Flag != nil && !p.Resolved {
+			flags = append(flags, p.Flag)
+		}
+	}
+	return flags
+}
+
 // given are the common flags of this command line, for another one.
 func given(kctx *kong.Context, own any) (argv []string) {
 	skip := map[string]bool{}
@@ -138,17 +151,17 @@ func given(kctx *kong.Context, own any) (argv []string) {
 	for i := range t.NumField() {
 		skip[strings.ToLower(t.Field(i).Name)] = true
 	}
-	for _, p := range kctx.Path {
-		if p.Flag == nil || p.Resolved || skip[strings.ReplaceAll(p.Flag.Name, "-", "")] {
+	for _, flag := range typed(kctx) {
+		if skip[strings.ReplaceAll(flag.Name, "-", "")] {
 			continue
 		}
-		values := reflect.ValueOf(kctx.FlagValue(p.Flag))
+		values := reflect.ValueOf(kctx.FlagValue(flag))
 		if values.Kind() != reflect.Slice {
-			argv = append(argv, fmt.Sprintf("--%s=%v", p.Flag.Name, values))
+			argv = append(argv, fmt.Sprintf("--%s=%v", flag.Name, values))
 			continue
 		}
 		for i := range values.Len() {
-			argv = append(argv, fmt.Sprintf("--%s=%v", p.Flag.Name, values.Index(i)))
+			argv = append(argv, fmt.Sprintf("--%s=%v", flag.Name, values.Index(i)))
 		}
 	}
 	return slices.Compact(argv)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/harness-mcp/harness-mcp/tools"
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
@@ -22,6 +24,25 @@ type httpFlags struct {
 	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"Certificate, for HTTPS."`
 	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"Its key."`
 	BehindProxy bool   `help:"A proxy in front ends TLS: any Host is served, and other addresses than loopback without TLS."`
+}
+
+// check refuses flags on the command line that would silently do nothing:
+// whoever gives a token or a certificate means to be protected by it. A file or
+// a variable may set them for other commands.
+func (f *httpFlags) check(typed []*kong.Flag) error {
+	socket := strings.HasPrefix(f.HTTP, unixScheme)
+	for _, flag := range typed {
+		switch flag.Name {
+		case "token-file", "tls-cert", "tls-key", "behind-proxy":
+			if f.HTTP == "" {
+				return misused("Give --http ADDR too.", "--%s is for a server on HTTP", flag.Name)
+			}
+			if socket {
+				return misused("Its mode keeps others away. Leave the flag out, or give --http HOST:PORT.", "--%s does nothing on a socket", flag.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // unixScheme begins an address that is a socket's path.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -18,7 +19,10 @@ type serveCmd struct{ httpFlags }
 
 // Run serves MCP on stdin and stdout until the input ends, the parent is gone
 // or a signal comes; or over HTTP until a signal comes.
-func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio) error {
+func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Context) error {
+	if err := k.check(typed(kctx)); err != nil {
+		return err
+	}
 	if k.HTTP != "" {
 		return k.serveHTTP(ctx, c, std.err)
 	}

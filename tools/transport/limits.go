@@ -59,7 +59,7 @@ const (
 	maxIdleConns    = 1500             // connections without a request; the oldest goes
 	maxConns        = 8192             // connections in all
 	maxSessions     = 1024             // legacy sessions a principal; the longest idle goes
-	maxBodies       = 1024             // requests a principal whose body is on its way
+	maxBodies       = 2048             // requests a principal whose body is on its way
 	maxHTTPStreams  = 256              // GET and subscriptions/listen streams a principal
 	maxEarly        = 64               // cancellations a session that came before their request
 	maxEarlyID      = 256              // bytes of the id of such a request
