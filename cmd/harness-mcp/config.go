@@ -52,6 +52,11 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, flag := range flags {
+		if flags[i], err = absolute(flag); err != nil {
+			return nil, err
+		}
+	}
 	argv := slices.DeleteFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, "--db=") })
 	if c.DB != defaultDB() { // a flag says so, or a variable or a file that the client may not know
 		argv = slices.Insert(argv, 0, "--db", db)
@@ -64,6 +69,17 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	}
 	address, err := k.address(db)
 	return append(argv, "connect", "--start", address), err
+}
+
+// absolute gives a flag that names a file or folder its whole path.
+func absolute(flag string) (string, error) {
+	name, path, _ := strings.Cut(flag, "=")
+	switch name {
+	case "--config", "--path-dir", "--provider-config", "--allow-dir":
+		path, err := filepath.Abs(path)
+		return name + "=" + path, err
+	}
+	return flag, nil
 }
 
 // address is where the server in the background is.
