@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -23,6 +22,7 @@ type lostWrites struct {
 	keys     []KeyRecord
 	wait     time.Duration
 	retryAt  time.Time
+	try      *attempt // under way
 }
 
 // newLost begins to keep what the store does not take, from the batch that
@@ -35,38 +35,13 @@ func (a *actor) newLost(failed pendingBatch) {
 	a.degraded.Store(true)
 }
 
-// store commits within the deadline. A commit that failed may have happened:
-// the batch's last seq on disk, in a row of ours, says so.
+// store commits within the deadline, and at most as long as the harness lives.
+// It touches nothing that the loop owns.
 func (a *actor) store(b Batch, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(a.host.ctx, within)
-	defer cancel()
 	end := a.host.telemetry.Begin(Operation{Name: OpStoreWrite, Session: a.id})
-	err := a.host.store.Commit(ctx, b)
+	err := commitChecked(a.host.ctx, a.host.store, within, b)
 	end(endedBy(err))
-	if err == nil || len(b.Events) == 0 {
-		return err
-	}
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
-		return err
-	}
-	if last, mine := a.onDisk(within); mine && last == b.Events[len(b.Events)-1].Seq {
-		return nil
-	}
 	return err
-}
-
-// onDisk gives the last stored seq, and whether the stored session is this
-// one: of this instance, or of none while it is opened.
-func (a *actor) onDisk(within time.Duration) (last uint64, mine bool) {
-	ctx, cancel := context.WithTimeout(a.host.ctx, within)
-	defer cancel()
-	last, err := a.host.store.LastSeq(ctx, a.owner, a.id)
-	if err != nil {
-		return 0, false
-	}
-	rec, err := a.host.store.Session(ctx, a.owner, a.id)
-	return last, err == nil && holder(rec.Instance) == a.host.store.Instance()
 }
 
 // degrade goes on without durability: store_failed comes first, then the
@@ -108,6 +83,9 @@ func (a *actor) keepLost(b pendingBatch) {
 			a.host.lostKeys.put(k)
 		}
 	}
+	if l.try != nil {
+		l.try.keep(b.Batch)
+	}
 }
 
 // ends says that the journal would be untrue without the event: a turn or
@@ -120,96 +98,155 @@ func (t EventType) ends() bool {
 	return t.EndsTurn()
 }
 
-// tryStore writes one batch with what was missed. If the store takes it, the
-// session is durable again and its replay shows the gap.
+// tryStore begins an attempt to write what was missed, or takes over what the
+// one before has come to. The session goes on beside an attempt: no command
+// waits for a store that stands still. Only at the end of the server it is
+// waited for, since there is no later.
 func (a *actor) tryStore(now time.Time) {
-	prior := a.state
-	out := a.step(inStoreRecovered{LostFrom: a.lost.from, LostTo: a.lost.to})
-	b := a.build(out)
-	recovered := b.Events
-	err := a.storeLost(&b)
-	if err != nil {
-		a.log.Debug("the journal still fails", "err", err)
-		a.state = prior
-		// The attempt may come through late, as any commit that failed.
-		a.seq, a.lost.to = b.seq, b.seq
-		a.lost.wait = min(2*a.lost.wait, storeRetryMost)
-		a.lost.retryAt = now.Add(a.lost.wait)
+	l := a.lost
+	if l.try == nil && !a.begin(now) {
 		return
 	}
-	a.log.Info("the journal works again", "lost_from", a.lost.from, "lost_to", a.lost.to)
-	to := a.lost.to
-	a.host.lostKeys.drop(a.lost.keys)
+	if a.leaving {
+		<-l.try.done
+	}
+	if !l.try.over() {
+		l.retryAt = now.Add(attemptLook)
+		return
+	}
+	t := l.try
+	l.try = nil
+	if t.err == nil {
+		a.recovered(t)
+		return
+	}
+	a.log.Debug("the journal still fails", "err", t.err)
+	a.learn(t)
+	l.wait = min(2*l.wait, storeRetryMost)
+	l.retryAt = now.Add(l.wait)
+}
+
+// begin starts an attempt, unless there is nothing yet that could be written.
+// Its numbers are not used again: it may come through late, as any commit that
+// failed.
+func (a *actor) begin(now time.Time) bool {
+	l := a.lost
+	stop := a.host.limits.StopOnStoreFailure
+	if a.state.Link == LinkOpening || stop && a.state.Closing != nil {
+		l.retryAt = now.Add(storeRetryFirst)
+		return false
+	}
+	prior := a.state
+	out := a.step(inStoreRecovered{LostFrom: l.from, LostTo: l.to})
+	b := a.build(out)
+	b.Session = a.record(b.seq)
+	a.state = prior // it is shown when it is true
+	a.seq, l.to = b.seq, b.seq
+	b.Events = slices.Concat(l.ends, b.Events)
+	b.Turns = slices.Collect(maps.Values(l.turns))
+	b.Requests = slices.Collect(maps.Values(l.requests))
+	b.Keys = slices.Clone(l.keys)
+	b.Create, b.Replace = a.fresh, a.fresh && a.replace
+	l.try = &attempt{rescue: rescue{store: a.host.store, within: recoverTimeout, kind: KindSession, batch: b.Batch, stored: l.stored,
+		commit: func(b Batch) error { return a.store(b, recoverTimeout) }}}
+	if stop {
+		l.try.rewrite = a.rewriteStopped(l.from, b.seq)
+		a.seq += rewriteRoom
+	}
+	l.try.begin(a.host.ctx, a.wg.Go)
+	return true
+}
+
+// rewriteStopped is for a session that the failure of its store has ended. Of
+// the batch that failed nothing happened here; where it came through all the
+// same, what it left open ends as the rest did, by what is on disk.
+func (a *actor) rewriteStopped(from, seq uint64) func(context.Context) (Batch, error) {
+	return func(ctx context.Context) (Batch, error) {
+		rec, err := a.host.store.Session(ctx, a.owner, a.id)
+		if err != nil {
+			return Batch{}, err
+		}
+		return a.host.settle(ctx, rec, seq, inStoreFailed{Message: "the journal could not be written", Stop: true},
+			inHungUp{Epoch: rec.Session.Epoch}, inStoreRecovered{LostFrom: from, LostTo: seq})
+	}
+}
+
+// learn takes over what an attempt that failed has found on disk.
+func (a *actor) learn(t *attempt) {
+	l := a.lost
+	l.stored, a.fresh, a.replace = t.stored, t.batch.Create, t.batch.Replace
+	a.host.lostKeys.drop(t.keys)
+	l.keys = without(l.keys, t.keys)
+	for _, e := range t.found {
+		if i := slices.IndexFunc(l.ends, func(o Event) bool { return sameEnd(o, e) }); i >= 0 {
+			l.ends = slices.Delete(l.ends, i, i+1)
+		}
+		if e.Type.EndsTurn() {
+			delete(l.turns, e.TurnID)
+		}
+	}
+}
+
+// recovered is the end of an attempt that succeeded. What came meanwhile is
+// written right behind it; if that fails, it is what is lost now.
+func (a *actor) recovered(t *attempt) {
+	l := a.lost
+	a.seq, a.fresh, a.replace = max(a.seq, t.last()), false, false
+	prior := a.state
+	a.step(inStoreRecovered{LostFrom: l.from, LostTo: l.to}) // its event is in the batch
+	b := t.next()
+	var err error
+	if len(t.since) > 0 {
+		b.Session = a.record(a.seq)
+		err = a.store(b, a.host.limits.StoreTimeout)
+	}
+	if t.full || err != nil {
+		a.state = prior
+		a.loseAgain(t, err)
+		return
+	}
+	a.log.Info("the journal works again", "lost_from", l.from, "lost_to", l.to)
+	a.host.lostKeys.drop(l.keys)
 	a.lost = nil
-	a.seq = b.seq
-	a.stored, a.fresh, a.replace = b.Session.Session, false, false
+	if a.stored = (Session{}); b.Session != nil {
+		a.stored = b.Session.Session
+	} else if t.batch.Session != nil {
+		a.stored = t.batch.Session.Session
+	}
 	// Whatever was live only is gone for readers now, as the gap says.
-	a.ring.reset(to)
-	a.ring.add(recovered)
+	a.ring.reset(t.last() - 1)
+	a.ring.add(slices.Concat(t.batch.Events[max(0, len(t.batch.Events)-1):], b.Events))
 	a.degraded.Store(false)
 	a.view.Store(&published{state: a.state, seq: a.seq})
 	a.wakes.wake()
 }
 
-// storeLost commits what was missed behind what turns out to be on disk. Each
-// conflict tells something that came through after all: a batch, or a key.
-func (a *actor) storeLost(b *pendingBatch) error {
+// loseAgain goes on without durability behind what an attempt has written.
+func (a *actor) loseAgain(t *attempt, err error) {
 	l := a.lost
-	recovered := b.Events
-	b.Turns = slices.Collect(maps.Values(l.turns))
-	b.Requests = slices.Collect(maps.Values(l.requests))
-	snap := a.state.Snapshot()
-	snap.LastSeq = b.seq
-	b.Session = &SessionRecord{Session: snap, Launch: a.state.Base.Config}
-	for range len(l.keys) + 3 {
-		b.ExpectSeq = l.stored
-		b.Create, b.Replace = a.fresh, a.fresh && a.replace
-		b.Events = slices.Concat(l.ends, recovered)
-		b.Keys = l.keys
-		err := a.store(b.Batch, recoverTimeout)
-		var conflict *ConflictError
-		if !errors.As(err, &conflict) {
-			return err
-		}
-		if conflict.Kind == "key" { // stored after all: by the batch that failed, or by another server's call
-			i := slices.IndexFunc(l.keys, func(k KeyRecord) bool { return k.Key == conflict.ID })
-			if i < 0 {
-				return err
-			}
-			a.host.lostKeys.drop(l.keys[i : i+1])
-			l.keys = slices.Delete(l.keys, i, i+1)
-			continue
-		}
-		if err := a.catchUp(conflict); err != nil {
-			return err
-		}
+	a.learn(t)
+	l.stored, l.from, l.to = t.last(), t.last()+1, a.seq
+	l.ends = slices.DeleteFunc(l.ends, func(e Event) bool { return e.Seq <= t.last() })
+	l.keys = without(l.keys, t.batch.Keys)
+	a.host.lostKeys.drop(t.batch.Keys)
+	l.retryAt = time.Now()
+	if err != nil {
+		l.wait = min(2*l.wait, storeRetryMost)
+		l.retryAt = l.retryAt.Add(l.wait)
 	}
-	return errors.New("the store answers with ever new conflicts")
 }
 
-// catchUp takes over what the disk has of this session beyond what was known.
-func (a *actor) catchUp(c *ConflictError) error {
-	l := a.lost
-	last, mine := a.onDisk(recoverTimeout)
-	switch {
-	case last == 0 && l.stored > 0: // it was deleted meanwhile, as an ended one may be
-		l.stored, a.fresh, a.replace = 0, true, false
-		return nil
-	case !mine || last <= l.stored:
-		return c
+// record is the session's row as it is to be stored. Until it is open again a
+// resume has changed nothing.
+func (a *actor) record(seq uint64) *SessionRecord {
+	shown := a.state
+	if o := shown.Opening; o != nil && o.Prior != nil {
+		shown = *o.Prior
+		shown.Durability = a.state.Durability
 	}
-	ctx, cancel := context.WithTimeout(a.host.ctx, recoverTimeout)
-	defer cancel()
-	q := EventQuery{Owner: a.owner, Resource: a.id, After: l.stored, Limit: maxReplayPage}
-	events, err := a.host.store.Events(ctx, q)
-	if err != nil {
-		return err
-	}
-	for _, e := range events {
-		l.ends = slices.DeleteFunc(l.ends, func(o Event) bool { return o.Type == e.Type && o.TurnID == e.TurnID })
-	}
-	l.stored, a.fresh, a.replace = last, false, false
-	return nil
+	snap := shown.Snapshot()
+	snap.LastSeq = seq
+	return &SessionRecord{Session: snap, Launch: a.state.Base.Config}
 }
 
 // reset forgets all events up to seq.

@@ -15,9 +15,17 @@ const (
 
 	storeRetryFirst = time.Second
 	storeRetryMost  = 30 * time.Second
-	// recoverTimeout bounds each step of an attempt to become durable again:
-	// the session stands still for it.
+	// recoverTimeout bounds each step of an attempt to become durable again.
 	recoverTimeout = 2 * time.Second
+
+	// attemptLook is how often a session looks whether such an attempt has come
+	// to something, and sinceBytes how much it does meanwhile that is written
+	// right behind it.
+	attemptLook = 10 * time.Millisecond
+	sinceBytes  = 1 << 20
+	// rewriteRoom is how many numbers an attempt leaves free that may have to
+	// end what a failed batch left open: its turns and requests.
+	rewriteRoom = 2 * maxReplayPage
 
 	// lostTurns bounds, per kind, what a degraded session remembers for the
 	// store's return.

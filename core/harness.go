@@ -36,8 +36,13 @@ type Harness struct {
 
 	processes Processes // nil: this program runs none
 
-	reviving locks
-	lostKeys lostKeys
+	reviving  locks
+	settling  locks // of what dead servers left, while it is put to rest
+	lostKeys  lostKeys
+	reap      func(context.Context) error
+	reaped    reaped
+	starting  sync.Map // ids of processes that are being started
+	takenOver sync.Map // keys of rows of dead servers that this one has claimed and not put to rest yet
 
 	sharedRed sync.Once
 	shared    *Redactor     // knows the server's own secrets
@@ -73,13 +78,16 @@ type Config struct {
 	Telemetry Telemetry
 	// Processes runs managed processes; nil refuses them.
 	Processes Processes
+	// Reap ends what dead servers of the same store left running. It is called
+	// at each look for them, and when one is met in between; nil ends nothing.
+	Reap func(context.Context) error
 }
 
 // New makes a harness and begins its housekeeping. Shutdown ends it, and the
 // processes with it; the store stays the caller's to close.
 func New(cfg Config) *Harness {
 	h := &Harness{
-		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, work: cfg.Workspace, quit: make(chan struct{}), processes: cfg.Processes,
+		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, work: cfg.Workspace, quit: make(chan struct{}), processes: cfg.Processes, reap: cfg.Reap,
 		providers: map[string]Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
 		convs: map[string]key{}, calls: map[callKey]*joined{},
 	}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -25,112 +24,6 @@ func (h *Harness) housekeep() {
 			h.sweep()
 		}
 	}
-}
-
-// Recover reconciles every live session whose server is gone: its requests
-// expire, its turns end as interrupted, and it becomes unavailable. A process
-// of a dead server has failed. The server calls it at boot; the harness does so
-// again by itself.
-func (h *Harness) Recover(ctx context.Context) {
-	h.recoverSessions(ctx)
-	h.recoverProcesses(ctx)
-}
-
-func (h *Harness) recoverSessions(ctx context.Context) {
-	live := true
-	before := ""
-	for {
-		recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Before: before, Limit: recoverPage})
-		if err != nil {
-			if ctx.Err() == nil {
-				h.log.Warn("looking for sessions of dead servers", "err", err)
-			}
-			return
-		}
-		var group sync.WaitGroup
-		for _, rec := range recs {
-			before = Cursor(rec.Session.CreatedAt, rec.Session.ID)
-			if !h.orphaned(rec) {
-				continue
-			}
-			group.Go(func() { // side by side, so that their commits are joined
-				if err := h.reconcile(ctx, rec); err != nil && CodeOf(err) != CodeOtherInstance {
-					h.log.Warn("reconciling a session", "session", rec.Session.ID, "err", err)
-				}
-			})
-		}
-		group.Wait()
-		if len(recs) < recoverPage {
-			return
-		}
-	}
-}
-
-// reconcile ends what a dead server left of one session, in one commit by the
-// machine. Only the server that wins the row does it; one that fails or dies
-// then leaves the row to whoever meets it next.
-func (h *Harness) reconcile(ctx context.Context, rec SessionRecord) error {
-	s := rec.Session
-	won, err := h.store.Claim(ctx, s.Owner, s.ID, rec.Instance, h.store.Instance())
-	if err != nil {
-		return storeError(err)
-	}
-	if !won {
-		return Errorf(CodeOtherInstance, "another server reconciles session %s", s.ID).Retry()
-	}
-	// Read again: the claim is ours, so only calls of this server move it.
-	if rec, err = h.store.Session(ctx, s.Owner, s.ID); err != nil {
-		return storeError(err)
-	}
-	if !rec.Session.Status.Live() {
-		return nil
-	}
-	st, spans, seq, err := h.reload(ctx, rec)
-	if err != nil {
-		return err
-	}
-	reason := ReasonServerRestarted
-	st, out := step(st, inRecover{Reason: reason}, time.Now().UTC())
-	a := newActor(h, h.providers[s.Provider], st, seq)
-	a.stored, a.spans = rec.Session, spans
-	err = a.store(a.build(out).Batch, h.limits.StoreTimeout)
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
-		return Errorf(CodeOtherInstance, "another call has reconciled session %s", s.ID).Retry()
-	}
-	return storeError(err)
-}
-
-// reload reads a session with everything open on it.
-func (h *Harness) reload(ctx context.Context, rec SessionRecord) (st State, spans map[string]span, seq uint64, err error) {
-	s := rec.Session
-	if seq, err = h.store.LastSeq(ctx, s.Owner, s.ID); err != nil {
-		return st, nil, 0, storeError(err)
-	}
-	turns, err := h.store.Turns(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: MaxQueue + 2, Status: openTurns()})
-	if err != nil {
-		return st, nil, 0, storeError(err)
-	}
-	requests, err := h.store.Requests(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: maxReplayPage,
-		Status: []string{string(RequestPending), string(RequestClaimed)}})
-	if err != nil {
-		return st, nil, 0, storeError(err)
-	}
-	var last *Turn
-	if s.LastTurn != "" {
-		if t, err := h.store.Turn(ctx, s.Owner, s.LastTurn); err == nil {
-			last = &t.Turn
-		}
-	}
-	spans = map[string]span{}
-	for _, t := range turns {
-		spans[t.Turn.ID] = span{first: t.Turn.FirstSeq, last: t.Turn.LastSeq, text: t.Turn.TextSeq}
-	}
-	return restore(rec, Capabilities{}, turns, requests, last), spans, seq, nil
-}
-
-func openTurns() []string {
-	return []string{string(TurnIsQueued), string(TurnIsStarting), string(TurnIsRunning), string(TurnIsAwaitingInput), string(TurnIsCancelling)}
 }
 
 // Prune deletes ended resources and their journals for good: one by id, or all

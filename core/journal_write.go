@@ -3,8 +3,8 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -50,13 +50,14 @@ type JournalWrite struct {
 
 // lostJournal is what could not be stored, until it can.
 type lostJournal struct {
-	from, to uint64 // seqs that are in memory only
-	expect   uint64 // the last seq on disk, as far as known
-	terminal *Event
+	from, to uint64  // seqs that are in memory only
+	stored   uint64  // the last seq that is known to be on disk
+	ended    []Event // store_recovered and the end behind it: the same at each attempt
 	snapshot func(uint64, Durability) ProcessRecord
 	keys     []KeyRecord
 	wait     time.Duration
 	retryAt  time.Time
+	try      *attempt // under way
 }
 
 // NewJournal makes the journal of a process that is new.
@@ -73,7 +74,8 @@ func NewJournal(opt JournalOptions) *Journal {
 // Write commits events and the snapshot, and gives the snapshot as it is then.
 // When the store fails, store_failed comes first and the events after it live
 // in memory, which is no error; but with Options.Stop it is, CodeStoreFailed,
-// the first time. Call Wake when readers may see it.
+// the first time. When ctx ends it waits for the store no more. Call Wake when
+// readers may see it.
 func (j *Journal) Write(ctx context.Context, w JournalWrite) (ProcessSnapshot, error) {
 	if j.lost != nil {
 		return j.keep(w), nil
@@ -85,8 +87,7 @@ func (j *Journal) Write(ctx context.Context, w JournalWrite) (ProcessSnapshot, e
 		j.ring.add(b.Events)
 		return rec.Process, nil
 	}
-	j.lost = &lostJournal{from: j.seq + 1, to: j.seq, expect: j.seq, wait: storeRetryFirst, retryAt: time.Now().Add(storeRetryFirst)}
-	j.degraded.Store(true)
+	j.lose(rec.Process.LastSeq)
 	j.opt.Logger.Error("the journal of a process could not be written", "process", j.opt.Resource, "stop", j.opt.Stop, "err", err)
 	failed := Entry{Type: StoreFailure, At: time.Now().UTC(), Data: marshal(dataStoreFailed{Message: "the journal could not be written"})}
 	w.Entries = append([]Entry{failed}, w.Entries...)
@@ -95,6 +96,15 @@ func (j *Journal) Write(ctx context.Context, w JournalWrite) (ProcessSnapshot, e
 		return snap, storeError(err)
 	}
 	return snap, nil
+}
+
+// lose begins to keep what the store does not take, from the batch on that
+// failed. That may be on disk, or come there late: its numbers up to seq are
+// not used again.
+func (j *Journal) lose(seq uint64) {
+	j.lost = &lostJournal{from: j.seq + 1, to: seq, stored: j.seq, wait: storeRetryFirst, retryAt: time.Now().Add(storeRetryFirst)}
+	j.seq = seq
+	j.degraded.Store(true)
 }
 
 // batch numbers the events.
@@ -117,77 +127,162 @@ func (j *Journal) event(e Entry, seq uint64) Event {
 // keep goes on in memory. Right before the event that ends the process a number
 // stays free for store_recovered, so that the end is last in any case.
 func (j *Journal) keep(w JournalWrite) ProcessSnapshot {
+	l := j.lost
 	var events []Event
 	for _, e := range w.Entries {
 		j.seq++
-		if terminal(e.Type) {
+		if e.Type.endsProcess() {
 			j.seq++
 		}
 		events = append(events, j.event(e, j.seq))
-		if terminal(e.Type) {
-			j.lost.terminal = &events[len(events)-1]
-		}
 	}
-	j.lost.to = j.seq
-	j.lost.snapshot = w.Snapshot
-	if len(j.lost.keys)+len(w.Keys) <= lostTurns {
-		j.lost.keys = append(j.lost.keys, w.Keys...)
+	if n := len(events); n > 0 && events[n-1].Type.endsProcess() {
+		l.ended = events[n-1:]
+	}
+	l.to = j.seq
+	l.snapshot = w.Snapshot
+	if len(l.keys)+len(w.Keys) <= lostTurns {
+		l.keys = append(l.keys, w.Keys...)
+	}
+	if l.try != nil {
+		l.try.keep(Batch{Events: events, Keys: w.Keys})
 	}
 	j.ring.add(events)
 	return w.Snapshot(j.seq, DurabilityDegraded).Process
 }
 
-func terminal(t EventType) bool {
-	switch t {
-	case ProcessExited, ProcessFailed, ProcessCancelled, ProcessTimedOut:
-		return true
-	}
-	return false
-}
-
-// RetryAt says when Retry is due; the zero time while the store works.
+// RetryAt says when Retry is due; the zero time while the store works, or while
+// an attempt is under way.
 func (j *Journal) RetryAt() time.Time {
-	if j.lost == nil {
+	if j.lost == nil || j.lost.try != nil {
 		return time.Time{}
 	}
 	return j.lost.retryAt
 }
 
-// Retry tries to make the journal durable again. What lived in memory only is
-// gone for readers then, as store_recovered says; the end of the process and
-// its snapshot are not. It says whether it succeeded, and gives the snapshot as
-// it is then.
+// Trying gives a channel that is closed when the attempt that is under way has
+// come to something, nil without one. Retry takes it over then.
+func (j *Journal) Trying() <-chan struct{} {
+	if j.lost == nil || j.lost.try == nil {
+		return nil
+	}
+	return j.lost.try.done
+}
+
+// Lost says whether the journal has what is not stored.
+func (j *Journal) Lost() bool { return j.lost != nil }
+
+// Retry begins an attempt to make the journal durable again, or takes over what
+// the one before has come to. It does not wait for a store that stands still:
+// writing goes on beside an attempt, which ends with ctx. What lived in memory
+// only is gone for readers after a success, as store_recovered says; the end of
+// the process and its snapshot are not. It says whether the journal is durable
+// now, and gives the snapshot as it is then.
 func (j *Journal) Retry(ctx context.Context) (ProcessSnapshot, bool) {
 	l := j.lost
-	if l == nil {
+	switch {
+	case l == nil:
+		return ProcessSnapshot{}, false
+	case l.try == nil:
+		j.begin(ctx)
+		return ProcessSnapshot{}, false
+	case !l.try.over():
 		return ProcessSnapshot{}, false
 	}
-	at := l.to + 1
-	var ended []Event
-	if l.terminal != nil {
-		at, ended = l.terminal.Seq-1, []Event{*l.terminal}
+	t := l.try
+	l.try = nil
+	if t.err == nil {
+		return j.recovered(ctx, t)
 	}
-	recovered := Entry{Type: StoreRecovered, At: time.Now().UTC(), Data: marshal(dataStoreRecovered{LostFrom: l.from, LostTo: at - 1})}
-	events := append([]Event{j.event(recovered, at)}, ended...)
-	seq := events[len(events)-1].Seq
-	rec := l.snapshot(seq, j.working())
-	b := Batch{Owner: j.opt.Owner, Resource: j.opt.Resource, Instance: j.opt.Store.Instance(), ExpectSeq: l.expect, Create: !j.created,
-		Events: events, Process: &rec, Keys: l.keys}
-	if err := commitChecked(ctx, j.opt.Store, j.opt.Timeout, b); err != nil {
-		var conflict *ConflictError
-		if errors.As(err, &conflict) && conflict.Stored > l.expect && conflict.Stored < events[0].Seq {
-			l.expect, j.created = conflict.Stored, true // the commit that failed came through after all
+	j.opt.Logger.Debug("the journal of a process still fails", "process", j.opt.Resource, "err", t.err)
+	j.learn(t)
+	l.wait = min(2*l.wait, storeRetryMost)
+	l.retryAt = time.Now().Add(l.wait)
+	return ProcessSnapshot{}, false
+}
+
+// begin starts an attempt. Its numbers are not used again, whatever becomes of
+// it; but the end of a process is the same event each time.
+func (j *Journal) begin(ctx context.Context) {
+	l := j.lost
+	var events []Event
+	switch {
+	case len(l.ended) == 0:
+		j.seq++
+		l.to = j.seq
+		events = []Event{j.recovery(l.from, j.seq)}
+	case len(l.ended) == 1:
+		l.ended = append([]Event{j.recovery(l.from, l.ended[0].Seq-1)}, l.ended...)
+		fallthrough
+	default:
+		events = slices.Clone(l.ended)
+	}
+	rec := l.snapshot(events[len(events)-1].Seq, j.working())
+	b := Batch{Owner: j.opt.Owner, Resource: j.opt.Resource, Instance: j.opt.Store.Instance(), Create: !j.created,
+		Events: events, Process: &rec, Keys: slices.Clone(l.keys)}
+	l.try = &attempt{rescue: rescue{store: j.opt.Store, within: j.opt.Timeout, kind: KindProcess, batch: b, stored: l.stored,
+		commit: func(b Batch) error { return commitChecked(ctx, j.opt.Store, j.opt.Timeout, b) }}}
+	l.try.begin(ctx, func(f func()) { go f() })
+}
+
+func (j *Journal) recovery(from, seq uint64) Event {
+	return j.event(Entry{Type: StoreRecovered, At: time.Now(), Data: marshal(dataStoreRecovered{LostFrom: from, LostTo: seq - 1})}, seq)
+}
+
+// learn takes over what an attempt has found on disk.
+func (j *Journal) learn(t *attempt) {
+	j.lost.stored, j.created = t.stored, !t.batch.Create
+	j.lost.keys = without(j.lost.keys, t.keys)
+}
+
+// recovered is the end of an attempt that succeeded. What came meanwhile is
+// written right behind it; if that fails, it is what is lost now.
+func (j *Journal) recovered(ctx context.Context, t *attempt) (ProcessSnapshot, bool) {
+	l := j.lost
+	j.created = true
+	b := t.next()
+	var err error
+	if len(b.Events)+len(b.Keys) > 0 {
+		rec := l.snapshot(j.seq, j.working())
+		b.Process = &rec
+		err = commitChecked(ctx, j.opt.Store, j.opt.Timeout, b)
+	}
+	if t.full || err != nil {
+		l.from, l.stored, l.to = t.last()+1, t.last(), j.seq
+		l.keys = without(l.keys, slices.Concat(t.batch.Keys, t.keys))
+		l.retryAt = time.Now()
+		if err != nil {
+			l.wait = min(2*l.wait, storeRetryMost)
+			l.retryAt = l.retryAt.Add(l.wait)
 		}
-		l.wait = min(2*l.wait, storeRetryMost)
-		l.retryAt = time.Now().Add(l.wait)
 		return ProcessSnapshot{}, false
 	}
-	j.opt.Logger.Info("the journal of a process works again", "process", j.opt.Resource, "lost_from", l.from, "lost_to", l.to)
-	j.lost, j.created, j.seq = nil, true, seq
-	j.ring.reset(events[0].Seq - 1)
-	j.ring.add(events)
+	j.opt.Logger.Info("the journal of a process works again", "process", j.opt.Resource, "lost_from", l.from, "lost_to", t.last()-1)
+	kept := slices.Concat(t.batch.Events, b.Events)
+	snap := l.snapshot(j.settle(t, kept), j.working()).Process
+	j.lost = nil
 	j.degraded.Store(false)
-	return rec.Process, true
+	return snap, true
+}
+
+// settle shows readers what is stored, and gives the seq of the last event.
+func (j *Journal) settle(t *attempt, kept []Event) uint64 {
+	if len(kept) == 0 { // all of it had come through
+		j.seq = t.stored
+		j.ring.reset(j.seq)
+		return j.seq
+	}
+	j.seq = kept[len(kept)-1].Seq
+	j.ring.reset(kept[0].Seq - 1)
+	j.ring.add(kept)
+	return j.seq
+}
+
+// without gives the keys that are not among others.
+func without(keys, others []KeyRecord) []KeyRecord {
+	return slices.DeleteFunc(keys, func(k KeyRecord) bool {
+		return slices.ContainsFunc(others, func(o KeyRecord) bool { return o.Key == k.Key && o.Tool == k.Tool })
+	})
 }
 
 // Trim drops the events before a seq, which no longer fit.
@@ -220,26 +315,3 @@ func (j *Journal) Watch(ch chan<- struct{}) (stop func()) { return j.wakes.watch
 
 // Wake tells watchers that there is news.
 func (j *Journal) Wake() { j.wakes.wake() }
-
-// commitChecked commits within a deadline. A commit that failed may have
-// happened: the batch's last seq on disk says so.
-func commitChecked(ctx context.Context, store Store, timeout time.Duration, b Batch) error {
-	ctx = context.WithoutCancel(ctx)
-	cctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := store.Commit(cctx, b)
-	if err == nil || len(b.Events) == 0 {
-		return err
-	}
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
-		return err
-	}
-	cctx, cancel = context.WithTimeout(ctx, timeout)
-	defer cancel()
-	last, lerr := store.LastSeq(cctx, b.Owner, b.Resource)
-	if lerr == nil && last == b.Events[len(b.Events)-1].Seq {
-		return nil
-	}
-	return err
-}

@@ -36,6 +36,8 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 		}
 		start.Keys = keysFor(k, start.ID)
 		h.telemetry.Count(Signal{Name: ProcessWasStarted})
+		h.starting.Store(start.ID, true)
+		defer h.starting.Delete(start.ID)
 		return h.processes.Start(ctx, start)
 	})
 }
@@ -254,9 +256,30 @@ func (h *Harness) listProcesses(ctx context.Context, q ListQuery) ([]Resource, [
 	return append(extra, items...), append(make([]string, len(extra)), cursors...), nil
 }
 
-// orphanedProcess says that the server of a live process is gone.
+// orphanedProcess says that the server of a live process is gone, or that this
+// one does not have it: it took it over and was kept from finishing, or gave it
+// up and its row came to the disk after that.
 func (h *Harness) orphanedProcess(rec ProcessRecord) bool {
-	return !rec.Process.Status.Ended() && rec.Instance != h.store.Instance() && !h.store.Alive(rec.Instance)
+	switch {
+	case rec.Process.Status.Ended():
+		return false
+	case rec.Instance == h.store.Instance():
+		// The row was read before this look: a process that has ended between
+		// the two has left a row that failOrphan finds at rest.
+		return !h.hostsProcess(rec.Process.Owner, rec.Process.ID)
+	}
+	return !h.store.Alive(rec.Instance)
+}
+
+func (h *Harness) hostsProcess(owner, id string) bool {
+	if _, starting := h.starting.Load(id); starting {
+		return true
+	}
+	if h.processes == nil {
+		return false
+	}
+	_, ok := h.processes.Get(owner, id)
+	return ok
 }
 
 // recoverProcesses fails the live processes of dead servers.
@@ -289,28 +312,30 @@ func (h *Harness) recoverProcesses(ctx context.Context) {
 // reaper, have ended it in fact. Only the server that wins the row does it.
 func (h *Harness) failOrphan(ctx context.Context, rec ProcessRecord) error {
 	p := rec.Process
-	won, err := h.store.Claim(ctx, p.Owner, p.ID, rec.Instance, h.store.Instance())
+	unlock, err := h.takeOver(ctx, p.Owner, p.ID, rec.Instance)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	rec, err = h.store.Process(ctx, p.Owner, p.ID)
 	if err != nil {
 		return storeError(err)
 	}
-	if !won {
-		return Errorf(CodeOtherInstance, "another server reconciles process %s", p.ID).Retry()
-	}
-	if rec, err = h.store.Process(ctx, p.Owner, p.ID); err != nil {
-		return storeError(err)
+	if p = rec.Process; p.Status.Ended() {
+		h.atRest(p.Owner, p.ID)
+		return nil
 	}
 	seq, err := h.store.LastSeq(ctx, p.Owner, p.ID)
 	if err != nil {
 		return storeError(err)
 	}
-	p = rec.Process
 	now := time.Now().UTC()
-	p.Status, p.Reason, p.FinishedAt, p.LastSeq = ProcessDoneFailed, ReasonServerRestarted, now, seq+1
+	p.Status, p.Reason, p.FinishedAt, p.LastSeq = ProcessDoneFailed, h.recoveryReason(p.Owner, p.ID, p.Durability), now, seq+1
 	b := Batch{Owner: p.Owner, Resource: p.ID, Instance: h.store.Instance(), ExpectSeq: seq,
 		Process: &ProcessRecord{Process: p, Launch: rec.Launch},
 		Events: []Event{{SchemaVersion: SchemaVersion, ID: NewEventID(), Resource: p.ID, Seq: seq + 1, Type: ProcessFailed, At: now,
 			Data: p.TerminalData()}}}
-	return storeError(commitChecked(ctx, h.store, h.limits.StoreTimeout, b))
+	return h.putToRest(ctx, b)
 }
 
 // pruneProcess deletes one ended process, and ends what it left behind.

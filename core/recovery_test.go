@@ -472,3 +472,28 @@ func TestTheTailOfADegradedJournalIsItsEnd(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// slowStore takes its time for each commit, or fails.
+type slowStore struct {
+	core.Store
+	mu   sync.Mutex
+	wait time.Duration
+	fail bool
+}
+
+func (s *slowStore) set(wait time.Duration, fail bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wait, s.fail = wait, fail
+}
+
+func (s *slowStore) Commit(ctx context.Context, b core.Batch) error {
+	s.mu.Lock()
+	wait, fail := s.wait, s.fail
+	s.mu.Unlock()
+	if fail {
+		return errors.New("disk full")
+	}
+	time.Sleep(wait)
+	return s.Store.Commit(ctx, b)
+}

@@ -95,14 +95,14 @@ type dataStopping struct {
 }
 
 // begin hosts a command that runs, and tells so when that is stored.
-func (m *managed) begin(ctx context.Context, c *child, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
+func (m *managed) begin(c *child, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
 	m.child = c
 	spec := m.facts.spec
 	m.facts.pid, m.facts.started = c.pid, time.Now().UTC()
 	if !spec.Stdin {
 		c.stdin.Close()
 	}
-	snap, err := m.write(ctx, keys, core.Entry{Type: core.ProcessStarted, At: m.facts.started,
+	snap, err := m.write(keys, core.Entry{Type: core.ProcessStarted, At: m.facts.started,
 		Data: encode(dataStarted{c.pid, m.facts.path, spec.Argv, spec.CWD, spec.PTY})})
 	if err != nil { // and it may not run without being stored
 		_ = c.Kill()
@@ -128,7 +128,7 @@ func (m *managed) begin(ctx context.Context, c *child, keys []core.KeyRecord) (c
 }
 
 // fail stores a process that could not start.
-func (m *managed) fail(ctx context.Context, err error, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
+func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
 	e := core.AsError(m.redact.Error(core.AsError(err)))
 	message := e.Message
 	if e.Hint != "" {
@@ -137,7 +137,7 @@ func (m *managed) fail(ctx context.Context, err error, keys []core.KeyRecord) (c
 	m.facts.failure = &core.TurnError{Code: e.Code, Message: message}
 	m.facts.finished = time.Now().UTC()
 	snap := m.facts.snapshot(0, "")
-	return m.write(ctx, keys, core.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
+	return m.write(keys, core.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
 }
 
 // arm sets the timers.
@@ -279,13 +279,15 @@ func (m *managed) loop() {
 			m.announce()
 		case <-m.retryDue():
 			m.retry()
+		case <-m.journal.Trying():
+			m.retry()
 		}
 	}
 	<-m.exited
 	m.finish()
 	// What it left behind lives on, as long as nobody closes it.
 	gone := m.child.settled
-	for gone != nil || !m.journal.RetryAt().IsZero() {
+	for gone != nil || m.journal.Lost() {
 		quit := m.s.quit
 		if gone != nil {
 			quit = nil // its tree first
@@ -298,10 +300,24 @@ func (m *managed) loop() {
 			m.announce()
 		case <-m.retryDue():
 			m.retry()
-		case <-quit:
+		case <-m.journal.Trying():
 			m.retry()
+		case <-quit:
+			m.lastTry()
 			return
 		}
+	}
+}
+
+// lastTry waits for one attempt to store what is only in memory. The end of the
+// server bounds it.
+func (m *managed) lastTry() {
+	if m.journal.Trying() == nil {
+		m.retry()
+	}
+	if done := m.journal.Trying(); done != nil {
+		<-done
+		m.retry()
 	}
 }
 
@@ -328,7 +344,7 @@ func (m *managed) output(c chunk) (more bool) {
 		}
 		break
 	}
-	m.write(context.Background(), m.takeKeys(), m.stopping(entries)...)
+	m.write(m.takeKeys(), m.stopping(entries)...)
 	m.trim(bytes)
 	return more
 }
@@ -366,7 +382,7 @@ func (m *managed) announce() {
 		entries = nil
 	}
 	if len(entries) > 0 || len(keys) > 0 {
-		m.write(context.Background(), keys, entries...)
+		m.write(keys, entries...)
 	}
 }
 
@@ -386,13 +402,13 @@ func (m *managed) finish() {
 	p := m.facts.snapshot(0, "")
 	m.mu.Unlock()
 	entries := append(m.stopping(nil), core.Entry{Type: p.Status.Terminal(), At: p.FinishedAt, Data: p.TerminalData()})
-	m.write(context.Background(), m.takeKeys(), entries...)
+	m.write(m.takeKeys(), entries...)
 }
 
 // write commits entries with the snapshot and shows it. Where the server is to
 // stop when the store fails, that ends the process.
-func (m *managed) write(ctx context.Context, keys []core.KeyRecord, entries ...core.Entry) (core.ProcessSnapshot, error) {
-	snap, err := m.journal.Write(ctx, core.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
+func (m *managed) write(keys []core.KeyRecord, entries ...core.Entry) (core.ProcessSnapshot, error) {
+	snap, err := m.journal.Write(m.s.ctx, core.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return core.ProcessRecord{Process: m.facts.snapshot(seq, d)}
@@ -426,8 +442,10 @@ func (m *managed) retryDue() <-chan time.Time {
 	return time.After(time.Until(at))
 }
 
+// retry begins an attempt to store what is only in memory, or takes over what
+// the one before came to.
 func (m *managed) retry() {
-	if snap, ok := m.journal.Retry(context.Background()); ok {
+	if snap, ok := m.journal.Retry(m.s.ctx); ok {
 		m.show(snap, false)
 	}
 }
@@ -449,7 +467,7 @@ func (m *managed) trim(n int64) {
 	if before == 0 {
 		return
 	}
-	if err := m.journal.Trim(context.Background(), before); err != nil {
+	if err := m.journal.Trim(m.s.ctx, before); err != nil {
 		m.s.log.Warn("dropping a process's oldest output", "process", m.id, "err", err)
 	}
 }

@@ -21,16 +21,25 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// failing is a store that can be made to fail, or to hang.
+// failing is a store that can be made to fail, to hang, or to fail and to keep
+// what it was given.
 type failing struct {
 	core.Store
-	fail, hang atomic.Bool
+	fail, hang, late atomic.Bool
+	stuck            atomic.Int32 // commits that hang
+	kept             core.Batch
 }
 
 func (f *failing) Commit(ctx context.Context, b core.Batch) error {
 	if f.hang.Load() {
+		f.stuck.Add(1)
+		defer f.stuck.Add(-1)
 		<-ctx.Done()
 		return ctx.Err()
+	}
+	if f.late.Load() {
+		f.kept = b
+		return errors.New("no answer")
 	}
 	if f.fail.Load() {
 		return errors.New("no space")
@@ -235,5 +244,80 @@ func TestAHundredMegabytesComeThroughByteForByteInLittleMemory(t *testing.T) {
 	t.Logf("%d KiB in use before, at most %d KiB meanwhile", before>>10, store.peak>>10)
 	if store.peak > before+most {
 		t.Errorf("100 MB took %d bytes of memory, at most %d are allowed", store.peak-before, most)
+	}
+}
+
+func TestShutdownWaitsForNoDisk(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	s := NewSupervisor(SupervisorOptions{Local: NewLocal(Options{Instance: store.Instance()}), Store: store})
+	h := core.New(core.Config{Store: store, Processes: s})
+	p, err := h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("while :; do echo more; sleep 0.01; done")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its output", func() bool { now, _ := s.Get("o", p.ID); return now.LastSeq > 1 })
+	store.hang.Store(true)
+	stuck, _ := s.Get("o", p.ID)
+	eventually(t, "a store that stands still", func() bool { now, _ := s.Get("o", p.ID); was := stuck.LastSeq; stuck = now; return now.LastSeq == was })
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if err := h.Shutdown(ctx); err == nil {
+		t.Error("it says that all is stored")
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("the end took %s", d)
+	}
+	if stuck, hosted := s.Get("o", p.ID); hosted {
+		t.Errorf("it is still there: %+v", stuck)
+	}
+}
+
+func TestACloseDoesNotWaitForAnAttemptToRecover(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store, limits: core.Limits{StoreTimeout: 4 * time.Second}})
+	p := r.sh("echo one; trap '' INT TERM; while :; do echo more; sleep 0.01; done")
+	r.ready(p.ID, "^one$")
+	store.fail.Store(true)
+	eventually(t, "the failure", func() bool { now, _ := r.s.Get("o", p.ID); return now.Durability == core.DurabilityDegraded })
+	store.hang.Store(true)
+	m := r.s.find("o", p.ID)
+	eventually(t, "an attempt", func() bool { return store.stuck.Load() > 0 })
+	begin := time.Now()
+	p, err := r.s.Stop(t.Context(), "o", p.ID, core.ProcessStop{Force: true, Reason: core.ReasonForcedStop})
+	if err != nil || p.Status != core.ProcessDoneCancelled {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if d := time.Since(begin); d > 3*time.Second {
+		t.Errorf("the close took %s", d)
+	}
+	store.fail.Store(false)
+	store.hang.Store(false)
+	<-m.over
+}
+
+func TestAProcessThatWasGivenUpAndComesToTheDiskLateIsPutToRest(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store, stop: true})
+	store.late.Store(true)
+	_, err := r.h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("sleep 600")})
+	if core.CodeOf(err) != core.CodeStoreFailed {
+		t.Fatalf("a start that cannot be stored: %v", err)
+	}
+	store.late.Store(false)
+	if err := store.Store.Commit(t.Context(), store.kept); err != nil {
+		t.Fatal(err)
+	}
+	r.h.Recover(t.Context())
+	page, err := r.h.List(t.Context(), "o", core.ListRequest{Kind: core.KindProcess})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("%d processes, %v", len(page.Items), err)
+	}
+	p := page.Items[0].Process
+	if p.Status != core.ProcessDoneFailed || p.Reason != core.ReasonDurabilityLost {
+		t.Errorf("%+v", p)
+	}
+	if d := cmp.Diff([]core.EventType{core.ProcessStarted, core.ProcessFailed}, types(r.events(p.ID))); d != "" {
+		t.Error(d)
 	}
 }

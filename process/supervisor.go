@@ -41,6 +41,9 @@ type Supervisor struct {
 	quitting bool
 	quit     chan struct{}  // closed when what cannot be stored is let go
 	wg       sync.WaitGroup // the loops
+
+	ctx    context.Context // ends when the store is waited for no more
+	cancel context.CancelFunc
 }
 
 var _ core.Processes = (*Supervisor)(nil)
@@ -54,7 +57,9 @@ func NewSupervisor(opt SupervisorOptions) *Supervisor {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Supervisor{opt: opt, log: opt.Logger, procs: make(map[string]*managed), starting: make(map[string]string), quit: make(chan struct{})}
+	s := &Supervisor{opt: opt, log: opt.Logger, procs: make(map[string]*managed), starting: make(map[string]string), quit: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
 }
 
 // Start implements core.Processes. A caller that leaves does not undo it.
@@ -78,14 +83,14 @@ func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.Proce
 	if err == nil {
 		var c Child
 		if c, err = s.opt.Local.Start(ctx, m.command(r.Spec, path)); err == nil {
-			return m.begin(ctx, c.(*child), r.Keys)
+			return m.begin(c.(*child), r.Keys)
 		}
 	}
 	switch core.CodeOf(err) {
 	case core.CodeForbiddenExecutable, core.CodeInvalidArgument, core.CodeDepth:
 		return core.ProcessSnapshot{}, err // the call is wrong, not the command
 	}
-	return m.fail(ctx, err, r.Keys)
+	return m.fail(err, r.Keys)
 }
 
 // reserve takes a place among the live ones.
@@ -236,7 +241,8 @@ func (s *Supervisor) Stop(ctx context.Context, owner, id string, r core.ProcessS
 }
 
 // Shutdown implements core.Processes. Processes have ShutdownWait to end by
-// themselves, then they are killed.
+// themselves, then they are killed. A store that stands still is waited for
+// until ctx ends.
 func (s *Supervisor) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.down = true
@@ -267,11 +273,21 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	go func() { s.wg.Wait(); close(ended) }()
 	late := time.NewTimer(KillWait) // for what the kernel cannot end
 	defer late.Stop()
+	defer s.cancel()
 	select {
 	case <-ended:
 		return ctx.Err()
+	case <-ctx.Done():
+		s.cancel()
 	case <-late.C:
-		return core.Errorf(core.CodeInternal, "a process could not be ended, or its journal not be written, in time")
+		s.cancel()
+		late.Reset(KillWait)
+	}
+	select {
+	case <-ended:
+		return core.Errorf(core.CodeStoreFailed, "the journals of processes could not all be written in time")
+	case <-late.C:
+		return core.Errorf(core.CodeInternal, "a process could not be ended in time")
 	}
 }
 

@@ -1,0 +1,210 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// What a dead server left is put to rest by whoever meets it: at boot, by the
+// look every few seconds, or by a call that is about it. First what still runs
+// of it is ended, then its journal says so.
+
+// Recover reconciles every live session whose server is gone: its requests
+// expire, its turns end as interrupted, and it becomes unavailable. A process
+// of a dead server has failed. What still runs of them is ended first. The
+// server calls it at boot; the harness does so again by itself.
+func (h *Harness) Recover(ctx context.Context) {
+	h.endOrphans(ctx)
+	h.recoverSessions(ctx)
+	h.recoverProcesses(ctx)
+}
+
+func (h *Harness) recoverSessions(ctx context.Context) {
+	live := true
+	before := ""
+	for {
+		recs, err := h.store.Sessions(ctx, ListQuery{Owner: AllOwners, Live: &live, Before: before, Limit: recoverPage})
+		if err != nil {
+			if ctx.Err() == nil {
+				h.log.Warn("looking for sessions of dead servers", "err", err)
+			}
+			return
+		}
+		var group sync.WaitGroup
+		for _, rec := range recs {
+			before = Cursor(rec.Session.CreatedAt, rec.Session.ID)
+			if !h.orphaned(rec) {
+				continue
+			}
+			group.Go(func() { // side by side, so that their commits are joined
+				if err := h.reconcile(ctx, rec); err != nil && CodeOf(err) != CodeOtherInstance {
+					h.log.Warn("reconciling a session", "session", rec.Session.ID, "err", err)
+				}
+			})
+		}
+		group.Wait()
+		if len(recs) < recoverPage {
+			return
+		}
+	}
+}
+
+// reconcile ends what a dead server left of one session, in one commit by the
+// machine.
+func (h *Harness) reconcile(ctx context.Context, rec SessionRecord) error {
+	s := rec.Session
+	unlock, err := h.takeOver(ctx, s.Owner, s.ID, rec.Instance)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	rec, err = h.store.Session(ctx, s.Owner, s.ID)
+	if err != nil {
+		return storeError(err)
+	}
+	if !rec.Session.Status.Live() {
+		h.atRest(s.Owner, s.ID)
+		return nil
+	}
+	b, err := h.settle(ctx, rec, 0, inRecover{Reason: h.recoveryReason(s.Owner, s.ID, rec.Session.Durability)})
+	if err != nil {
+		return err
+	}
+	return h.putToRest(ctx, b)
+}
+
+// takeOver makes a row ours that a dead server left, and ends what still runs
+// of that. Only the server that wins the row goes on; one that fails or dies
+// then leaves the row to whoever meets it next. The row is to be read again:
+// until unlock nobody else moves it.
+func (h *Harness) takeOver(ctx context.Context, owner, id, from string) (unlock func(), err error) {
+	me, k := h.store.Instance(), key{owner, id}
+	if unlock, err = h.settling.lock(ctx, k); err != nil {
+		return nil, err
+	}
+	won, err := h.store.Claim(ctx, owner, id, from, me)
+	if err != nil {
+		unlock()
+		return nil, storeError(err)
+	}
+	if !won {
+		unlock()
+		return nil, Errorf(CodeOtherInstance, "another server reconciles %s", id).Retry()
+	}
+	if from != me {
+		h.takenOver.Store(k, true)
+		h.endOrphansOf(from)
+	}
+	return unlock, nil
+}
+
+// putToRest commits the end of what a dead server left.
+func (h *Harness) putToRest(ctx context.Context, b Batch) error {
+	err := commitChecked(ctx, h.store, h.limits.StoreTimeout, b)
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return Errorf(CodeOtherInstance, "another call has reconciled %s", b.Resource).Retry()
+	}
+	if err != nil {
+		return storeError(err)
+	}
+	h.atRest(b.Owner, b.Resource)
+	return nil
+}
+
+func (h *Harness) atRest(owner, id string) { h.takenOver.Delete(key{owner, id}) }
+
+// endOrphans ends what dead servers left running.
+func (h *Harness) endOrphans(ctx context.Context) {
+	if h.reap == nil {
+		return
+	}
+	if err := h.reap(ctx); err != nil && ctx.Err() == nil {
+		h.log.Warn("ending what dead servers left running", "err", err)
+	}
+}
+
+// endOrphansOf ends what one dead server left running, once. The next look
+// meets again what could not be ended.
+func (h *Harness) endOrphansOf(instance string) {
+	h.reaped.mu.Lock()
+	defer h.reaped.mu.Unlock()
+	if h.reaped.of[instance] {
+		return
+	}
+	h.endOrphans(h.ctx)
+	if h.reaped.of == nil {
+		h.reaped.of = map[string]bool{}
+	}
+	h.reaped.of[instance] = true
+}
+
+// reaped are the dead instances whose processes have been looked for.
+type reaped struct {
+	mu sync.Mutex // held while looking, which the reaper bounds
+	of map[string]bool
+}
+
+// settle gives the batch that ends by some inputs what is open of a stored
+// session, with numbers above one that may have been used.
+func (h *Harness) settle(ctx context.Context, rec SessionRecord, above uint64, inputs ...Input) (Batch, error) {
+	st, spans, last, err := h.reload(ctx, rec)
+	if err != nil {
+		return Batch{}, err
+	}
+	var out []Effect
+	for _, in := range inputs {
+		var more []Effect
+		st, more = step(st, in, time.Now().UTC())
+		out = append(out, more...)
+	}
+	a := newActor(h, h.providers[rec.Session.Provider], st, max(last, above))
+	a.stored, a.spans = rec.Session, spans
+	b := a.build(out).Batch
+	b.ExpectSeq = last
+	return b, nil
+}
+
+// recoveryReason says why what was left of a session or process ends. Its row
+// may say itself that its journal had failed; and one that this server did not
+// take over, but does not have, came to the disk after it was given up.
+func (h *Harness) recoveryReason(owner, id string, d Durability) Reason {
+	if _, took := h.takenOver.Load(key{owner, id}); !took || d == DurabilityDegraded {
+		return ReasonDurabilityLost
+	}
+	return ReasonServerRestarted
+}
+
+// reload reads a session with everything open on it.
+func (h *Harness) reload(ctx context.Context, rec SessionRecord) (st State, spans map[string]span, seq uint64, err error) {
+	s := rec.Session
+	if seq, err = h.store.LastSeq(ctx, s.Owner, s.ID); err != nil {
+		return st, nil, 0, storeError(err)
+	}
+	turns, err := h.store.Turns(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: MaxQueue + 2, Status: openTurns()})
+	if err != nil {
+		return st, nil, 0, storeError(err)
+	}
+	requests, err := h.store.Requests(ctx, ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: maxReplayPage,
+		Status: []string{string(RequestPending), string(RequestClaimed)}})
+	if err != nil {
+		return st, nil, 0, storeError(err)
+	}
+	var last *Turn
+	if s.LastTurn != "" {
+		if t, err := h.store.Turn(ctx, s.Owner, s.LastTurn); err == nil {
+			last = &t.Turn
+		}
+	}
+	spans = map[string]span{}
+	for _, t := range turns {
+		spans[t.Turn.ID] = span{first: t.Turn.FirstSeq, last: t.Turn.LastSeq, text: t.Turn.TextSeq}
+	}
+	return restore(rec, Capabilities{}, turns, requests, last), spans, seq, nil
+}
+
+func openTurns() []string {
+	return []string{string(TurnIsQueued), string(TurnIsStarting), string(TurnIsRunning), string(TurnIsAwaitingInput), string(TurnIsCancelling)}
+}
