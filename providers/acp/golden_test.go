@@ -1,16 +1,11 @@
 package acp
 
 import (
-	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
@@ -18,15 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// recorded is one line of a recorded conversation with a real agent: "->" is
-// what its client said, "<-" what the agent said.
-type recorded struct {
-	Dir string          `json:"dir"`
-	Msg json.RawMessage `json:"msg"`
-}
 
 // anyFrame is a recorded message.
 type anyFrame struct {
@@ -80,7 +66,7 @@ func (r *replayer) drain() {
 			r.tr.settled() // the recorded client waited long enough
 		}
 		for _, n := range out.notices {
-			fmt.Fprintln(&r.log, ascii(conntest.Brief(n)))
+			fmt.Fprintln(&r.log, conntest.Brief(n))
 			if err := r.watch.See(n); err != nil {
 				r.t.Error(err)
 			}
@@ -94,13 +80,13 @@ func (r *replayer) drain() {
 				if f.method == wire.SessionPrompt {
 					r.sent = append(r.sent, f.tag)
 				}
-				fmt.Fprintf(&r.log, "-> %s %s\n", f.method, ascii(conntest.JSON(f.params)))
+				fmt.Fprintf(&r.log, "-> %s %s\n", f.method, conntest.JSON(f.params))
 			case notifyFrame:
 				fmt.Fprintf(&r.log, "-> %s\n", f.method)
 			case refuseFrame:
 				fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.id, f.why)
 			case replyFrame:
-				fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, ascii(conntest.JSON(f.params)))
+				fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, conntest.JSON(f.params))
 			}
 			if f.written != nil {
 				r.tr.wrote(f.written)
@@ -113,20 +99,7 @@ func (r *replayer) drain() {
 	}
 }
 
-// ascii keeps golden files readable everywhere.
-func ascii(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		if c < 128 {
-			b.WriteRune(c)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", c)
-		}
-	}
-	return b.String()
-}
-
-func (r *replayer) play(line recorded) {
+func (r *replayer) play(line conntest.Line) {
 	var f anyFrame
 	if json.Unmarshal(line.Msg, &f) != nil {
 		if line.Dir == "<-" {
@@ -255,49 +228,14 @@ func rowOf(t *testing.T, file string) Agent {
 	return a
 }
 
-func replay(t *testing.T, file string) *replayer {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := newReplayer(t, rowOf(t, file))
-	in := bufio.NewScanner(f)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		var line recorded
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		r.play(line)
-	}
-	return r
-}
-
 func TestRecordedConversationsTranslate(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no recorded conversations", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
-			r := replay(t, file)
-			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(r.log.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), r.log.String()); d != "" {
-				t.Error(d)
-			}
-		})
-	}
+	conntest.Golden(t, func(t *testing.T, file string) string {
+		r := newReplayer(t, rowOf(t, file))
+		for _, line := range conntest.ReadRecording(t, file) {
+			r.play(line)
+		}
+		return r.log.String()
+	})
 }
 
 // FuzzNoFrameBreaksTheRules puts any frame into a conversation at any place.
@@ -326,7 +264,7 @@ func FuzzNoFrameBreaksTheRules(f *testing.F) {
 		r := newReplayer(t, a)
 		r.tr.session, r.tr.phase = "s", live
 		for line := range strings.Lines(string(raw)) {
-			var rec recorded
+			var rec conntest.Line
 			if json.Unmarshal([]byte(line), &rec) != nil || len(rec.Msg) == 0 {
 				continue
 			}

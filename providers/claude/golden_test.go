@@ -1,16 +1,10 @@
 package claude
 
 import (
-	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
@@ -18,18 +12,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// recorded is one line of a recorded conversation with the real CLI: "->" is
-// what its client said, "<-" what the CLI said, "garbage" a line of the CLI's
-// that is no JSON, "start" and "end" a new process and its end.
-type recorded struct {
-	Dir string          `json:"dir"`
-	Msg json.RawMessage `json:"msg"`
-}
-
 // replayer plays a recorded conversation: the client's lines as the ops that
-// they stand for, the CLI's as lines. Everything the translator wants is
+// they stand for, the CLI's as lines. A line "garbage" is one of the CLI's that is
+// no JSON, "start" and "end" are a new process and its end. Everything the translator wants is
 // written down and goes through the watch that every provider must pass.
 type replayer struct {
 	t     *testing.T
@@ -94,7 +79,7 @@ func (r *replayer) drain() {
 	}
 }
 
-func (r *replayer) play(line recorded) {
+func (r *replayer) play(line conntest.Line) {
 	switch line.Dir {
 	case "start":
 		r.start()
@@ -258,51 +243,13 @@ func (r *replayer) server(raw json.RawMessage) {
 }
 
 func TestRecordedConversationsTranslate(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no recorded conversations", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
-			r := newReplayer(t)
-			for _, line := range readRecording(t, file) {
-				r.play(line)
-			}
-			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(r.log.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), r.log.String()); d != "" {
-				t.Error(d)
-			}
-		})
-	}
-}
-
-func readRecording(t *testing.T, file string) []recorded {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var lines []recorded
-	in := bufio.NewScanner(f)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		var line recorded
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			t.Fatal(err)
+	conntest.Golden(t, func(t *testing.T, file string) string {
+		r := newReplayer(t)
+		for _, line := range conntest.ReadRecording(t, file) {
+			r.play(line)
 		}
-		lines = append(lines, line)
-	}
-	return lines
+		return r.log.String()
+	})
 }
 
 // spoken are the kinds of lines that the CLI is known to send.
@@ -318,12 +265,8 @@ var spoken = []string{
 
 func TestRecordedConversationsHaveEveryKindOfLine(t *testing.T) {
 	seen := map[string]bool{}
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		for _, line := range readRecording(t, file) {
+	for _, file := range conntest.Recordings(t) {
+		for _, line := range conntest.ReadRecording(t, file) {
 			var m struct {
 				wire.Head
 				Request struct {

@@ -1,14 +1,13 @@
 package codex
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 func TestRealConformance(t *testing.T) {
@@ -20,17 +19,7 @@ func realConformance(t *testing.T, b *bench) {
 		Provider: b.provider(),
 		Session:  func(testing.TB) core.SessionConfig { return b.session() },
 		Timeout:  patience,
-		Prompts: providertest.Prompts{
-			Say:     func(text string) string { return "say " + text },
-			Stream:  func(n int) string { return fmt.Sprintf("stream %d", n) },
-			Think:   "think deeply\nsay thought",
-			Run:     "run echo hello\nsay ran",
-			Approve: "escalate touch approved\nsay done",
-			Ask:     "ask Which?|red|blue\nsay asked",
-			Fail:    "fail 500",
-			Slow:    func(d time.Duration) string { return fmt.Sprintf("slow %d\nsay x", d.Milliseconds()) },
-			Recall:  "remember",
-		},
+		Prompts:  conntest.Prompts(),
 		// The model server's own, for connections that Codex keeps open.
 		Leaks: []goleak.Option{
 			goleak.IgnoreAnyFunction("net/http.(*conn).serve"),

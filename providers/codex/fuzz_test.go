@@ -1,34 +1,23 @@
 package codex
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
 
 // FuzzTranslatorKeepsItsPromises plays whatever lines a broken Codex may write
 // while a turn is being started, runs and is interrupted.
 func FuzzTranslatorKeepsItsPromises(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, file := range conntest.Recordings(f) {
 		var said []string
-		for in := bufio.NewScanner(strings.NewReader(string(raw))); in.Scan() && len(said) < 40; {
-			var line recorded
-			if json.Unmarshal(in.Bytes(), &line) == nil && line.Dir == "<-" {
+		for _, line := range conntest.ReadRecording(f, file) {
+			if line.Dir == "<-" && len(said) < 40 {
 				said = append(said, string(line.Msg))
 			}
 		}

@@ -1,17 +1,11 @@
 package codex
 
 import (
-	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
@@ -19,17 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// recorded is one line of a recorded conversation with the real Codex: "->" is
-// what its client said, "<-" what Codex said, "thread" the response to
-// thread/start and its like, "process" the end of Codex and the begin of
-// another one with a conversation of its own.
-type recorded struct {
-	Dir string          `json:"dir"`
-	Msg json.RawMessage `json:"msg"`
-}
 
 // frameOf is a recorded message of the client's.
 type frameOf struct {
@@ -40,7 +23,9 @@ type frameOf struct {
 }
 
 // replayer plays a recorded conversation: the client's messages as the ops that
-// they stand for, Codex's as frames. Everything the translator wants is written
+// they stand for, Codex's as frames. A line "thread" is the response to
+// thread/start and its like, "process" the end of Codex and the begin of another
+// one with a conversation of its own. Everything the translator wants is written
 // down and goes through the watch that every provider must pass.
 type replayer struct {
 	t      *testing.T
@@ -104,7 +89,7 @@ func (r *replayer) drainOutput() {
 	}
 }
 
-func (r *replayer) play(line recorded) {
+func (r *replayer) play(line conntest.Line) {
 	switch line.Dir {
 	case "thread":
 		var th wire.ThreadResponse
@@ -236,21 +221,9 @@ func (r *replayer) finish() {
 
 // replay plays the conversations of a file and gives their notes.
 func replay(t *testing.T, file string) string {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	var log strings.Builder
 	r := newReplayer(t, settings{})
-	in := bufio.NewScanner(f)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		var line recorded
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+	for _, line := range conntest.ReadRecording(t, file) {
 		if line.Dir == "process" {
 			r.finish()
 			log.WriteString(r.log.String() + "-- the process ended\n")
@@ -259,34 +232,8 @@ func replay(t *testing.T, file string) string {
 		}
 		r.play(line)
 	}
-	if err := in.Err(); err != nil {
-		t.Fatal(err)
-	}
 	r.finish()
 	return log.String() + r.log.String()
 }
 
-func TestRecordedConversationsTranslate(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no recorded conversations", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
-			got := replay(t, file)
-			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Error(d)
-			}
-		})
-	}
-}
+func TestRecordedConversationsTranslate(t *testing.T) { conntest.Golden(t, replay) }

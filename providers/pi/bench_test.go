@@ -3,12 +3,10 @@ package pi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
@@ -143,5 +141,3 @@ func call(name string, args any) string {
 }
 
 type object = map[string]any
-
-func slow(d time.Duration) string { return fmt.Sprintf("slow %d\nsay x", d.Milliseconds()) }

@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -9,26 +8,22 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
 func TestRealConformance(t *testing.T) {
 	onPi(t, func(b *bench) {
 		b.extend()
+		prompts := conntest.Prompts()
+		prompts.Run = call("read", object{"path": "/etc/hostname"}) + "\nsay ran"
+		prompts.Approve = Call("touch approved") + "\nsay done"
+		prompts.Ask = call("survey", object{"how": "select"}) + "\nsay asked"
+		prompts.Fail = "fail 400"
 		providertest.Run(b.t.(*testing.T), providertest.Config{
 			Provider: b.provider(),
 			Session:  func(testing.TB) core.SessionConfig { return b.session() },
 			Timeout:  patience,
-			Prompts: providertest.Prompts{
-				Say:     func(text string) string { return "say " + text },
-				Stream:  func(n int) string { return fmt.Sprintf("stream %d", n) },
-				Think:   "think deeply\nsay thought",
-				Run:     call("read", object{"path": "/etc/hostname"}) + "\nsay ran",
-				Approve: Call("touch approved") + "\nsay done",
-				Ask:     call("survey", object{"how": "select"}) + "\nsay asked",
-				Fail:    "fail 400",
-				Slow:    slow,
-				Recall:  "remember",
-			},
+			Prompts:  prompts,
 			// The model server's own, for connections that Pi keeps open.
 			Leaks: []goleak.Option{
 				goleak.IgnoreAnyFunction("net/http.(*conn).serve"),

@@ -1,10 +1,7 @@
 package pi
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,11 +15,7 @@ import (
 // line that begins with "!" stands for an op. The responses of a script name
 // the commands by the ids that the translator gives, h1 and on.
 func FuzzTranslatorKeepsItsPromisesWhateverPiWrites(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(files) == 0 {
-		f.Fatal("no recorded conversations", err)
-	}
-	for _, file := range files {
+	for _, file := range conntest.Recordings(f) {
 		f.Add(seedOf(f, file))
 	}
 	f.Add("!start\n" + `{"id":"h1","type":"response","command":"prompt","success":true}` + "\n" + agentStart + "\n!steer\n!interrupt\n" + agentEnd + "\n" + settled)
@@ -47,18 +40,10 @@ const maxSeed = 4 << 10
 
 // seedOf makes a script of the beginning of a recorded conversation.
 func seedOf(f *testing.F, file string) string {
-	in, err := os.Open(file)
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer in.Close()
 	var b strings.Builder
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() && b.Len() < maxSeed {
-		var l recorded
-		if json.Unmarshal(lines.Bytes(), &l) != nil {
-			f.Fatal("a broken recording")
+	for _, l := range conntest.ReadRecording(f, file) {
+		if b.Len() >= maxSeed {
+			break
 		}
 		if l.Dir == "<-" {
 			b.Write(l.Msg)

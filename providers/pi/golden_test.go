@@ -1,31 +1,16 @@
 package pi
 
 import (
-	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// recorded is one line of a recorded conversation with the real Pi: "->" is
-// what its client said, "<-" what Pi said.
-type recorded struct {
-	Dir string          `json:"dir"`
-	Msg json.RawMessage `json:"msg"`
-}
 
 // spoken is a recorded record of the client's.
 type spoken struct {
@@ -186,47 +171,18 @@ func (r *replayer) pi(raw json.RawMessage) {
 }
 
 func TestRecordedConversationsTranslate(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no recorded conversations", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
-			f, err := os.Open(file)
-			if err != nil {
-				t.Fatal(err)
+	conntest.Golden(t, func(t *testing.T, file string) string {
+		r := newReplayer(t)
+		for _, line := range conntest.ReadRecording(t, file) {
+			if line.Dir == "->" {
+				r.client(line.Msg)
+			} else {
+				r.pi(line.Msg)
 			}
-			defer f.Close()
-			r := newReplayer(t)
-			in := bufio.NewScanner(f)
-			in.Buffer(nil, 1<<20)
-			for in.Scan() {
-				var line recorded
-				if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-					t.Fatal(err)
-				}
-				if line.Dir == "->" {
-					r.client(line.Msg)
-				} else {
-					r.pi(line.Msg)
-				}
-				r.unrecorded()
-			}
-			r.tr.lost()
-			r.drain()
-			golden := strings.TrimSuffix(file, ".jsonl") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(r.log.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), r.log.String()); d != "" {
-				t.Error(d)
-			}
-		})
-	}
+			r.unrecorded()
+		}
+		r.tr.lost()
+		r.drain()
+		return r.log.String()
+	})
 }
