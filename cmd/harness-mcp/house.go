@@ -48,12 +48,6 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err := home.hear(c); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	report, err := process.Reap(ctx, store, store, log)
-	if err != nil {
-		log.Warn("ending what earlier servers left behind", "err", err)
-	} else if len(report.Ended) > 0 {
-		log.Warn("ended what earlier servers left behind", "processes", len(report.Ended))
-	}
 	runner := process.NewLocal(process.Options{Log: store, Instance: store.Instance(), PathDirs: c.PathDir, Logger: log})
 	limits := c.limits()
 	h := core.New(core.Config{
@@ -65,10 +59,22 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log, Config: agents}),
 		Limits:    limits, Logger: log, Environ: os.Environ(),
 		Telemetry: home.heard(), CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
+		Reap: reaper(store, log),
 	})
 	h.Recover(ctx)
 	home.harness = h
 	return home, nil
+}
+
+// reaper ends what dead servers of this journal left running.
+func reaper(store core.Store, log *slog.Logger) func(context.Context) error {
+	return func(ctx context.Context) error {
+		report, err := process.Reap(ctx, store, store, log)
+		if len(report.Ended) > 0 {
+			log.Warn("ended what a dead server left behind", "processes", len(report.Ended))
+		}
+		return err
+	}
 }
 
 // agents reads which agents speak ACP.
@@ -90,7 +96,7 @@ func reader(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := core.New(core.Config{Store: store, Limits: c.limits(), Logger: log, Environ: os.Environ()})
+	h := core.New(core.Config{Store: store, Limits: c.limits(), Logger: log, Environ: os.Environ(), Reap: reaper(store, log)})
 	return &house{store: store, harness: h, log: log, owner: core.AllOwners}, nil
 }
 
