@@ -8,7 +8,7 @@ const (
 	drainBytes    = 1 << 20 // and their size
 	mailboxInputs = 32      // a full mailbox blocks the provider's reader
 	mailboxCalls  = 16
-	ringBytes     = 1 << 20 // recent events kept per live resource
+	ringBytes     = 256 << 10 // recent events kept per live resource
 
 	// MaxRaw is the longest provider frame that is stored whole.
 	MaxRaw = 256 << 10

@@ -13,7 +13,8 @@ import (
 // each call of theirs stands alone. A block unpacks to at most maxChunk.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithLowerEncoderMem(true))
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(zstdWindow))
 		if err != nil {
 			panic(err) // the options are constants
 		}

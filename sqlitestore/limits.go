@@ -1,6 +1,10 @@
 package sqlitestore
 
-import "time"
+import (
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 // Bounds of a store. Each is per open Store unless it says otherwise.
 const (
@@ -16,7 +20,7 @@ const (
 	gatherMost = 256
 	// keepBlock is how much memory of a commit is kept for the next one, in
 	// bytes; keepAdds and keepRows of a transaction, in commits and rows.
-	keepBlock = 64 << 10
+	keepBlock = 512 << 10
 	keepAdds  = 1024
 	keepRows  = 128
 	// walLooks is how often the length of the write-ahead log is looked at while
@@ -49,6 +53,11 @@ const (
 	// that is written again with what comes.
 	chunkEvents = 256
 	chunkBytes  = 128 << 10
+	// frameHead is what tells how long a compressed block is when unpacked.
+	frameHead = zstd.HeaderMaxSize
+	// zstdWindow is how far back the compression of a chunk looks. The encoder
+	// keeps twice that in memory.
+	zstdWindow = 2 * chunkBytes
 	// maxChunk is the largest block that a chunk may unpack to.
 	maxChunk = 256 << 20
 	// chunksAtOnce is how many chunks a page looks up at a time.
@@ -75,11 +84,11 @@ const (
 	// work of appending compared with the default of 4 KiB.
 	pageSize = 8192
 	// writerCache is the writer's page cache in KiB.
-	writerCache = 16 << 10
+	writerCache = 2 << 10
 	// readerCache is a reader's page cache in KiB. Readers do not map the file
 	// into memory: through this driver it saves nothing that can be measured,
 	// and a disk error would kill the server instead of failing the read.
-	readerCache = 4 << 10
+	readerCache = 1 << 10
 	// busyTimeout is how long SQLite waits for another process's lock.
 	busyTimeout = 5 * time.Second
 

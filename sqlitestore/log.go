@@ -41,9 +41,11 @@ const digestBytes = len(core.BatchDigest{})
 type logRow struct {
 	id               int64
 	dir, events, raw []byte
+	borrowed         bool // the blocks are a batch's own
 }
 
-// add puts a batch's blocks behind what the row has and notes where.
+// add puts a batch's blocks behind what the row has and notes where. What fills
+// a row alone is not copied.
 func (r *logRow) add(e *entry, events, raw []byte) {
 	e.row, e.at, e.size = r.id, uint32(len(r.events)), uint32(len(events))
 	e.rawAt, e.rawLen = uint32(len(r.raw)), uint32(len(raw))
@@ -51,6 +53,10 @@ func (r *logRow) add(e *entry, events, raw []byte) {
 		r.dir = binary.AppendUvarint(r.dir, n)
 	}
 	r.dir = append(r.dir, e.digest[:]...)
+	if len(r.events)+len(r.raw) == 0 && len(events)+len(raw) > rowBytes {
+		r.events, r.raw, r.borrowed = events, raw, true
+		return
+	}
 	r.events = append(r.events, events...)
 	r.raw = append(r.raw, raw...)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Packing moves slices of the log into chunks. A server packs what its own
@@ -155,10 +157,18 @@ func (s *Store) packs(instance string) bool {
 
 // reopen goes on with the last chunk of the resource, if that is small.
 func (p *packing) reopen(ctx context.Context, c *conn) error {
-	var key, n, size int64
-	found, err := c.one(ctx, "SELECT key, n, length(data) FROM chunk WHERE resource = ? ORDER BY last DESC LIMIT 1", []any{p.key}, &key, &n, &size)
-	if err != nil || !found || n > chunkEvents/2 || size > chunkBytes/16 {
+	var key, n int64
+	var head []byte
+	found, err := c.one(ctx, "SELECT key, n, substr(data, 1, ?) FROM chunk WHERE resource = ? ORDER BY last DESC LIMIT 1", []any{frameHead, p.key}, &key, &n, &head)
+	if err != nil || !found || n > chunkEvents/2 {
 		return err
+	}
+	var h zstd.Header
+	if err := h.Decode(head); err != nil {
+		return err
+	}
+	if h.FrameContentSize > chunkBytes/2 {
+		return nil
 	}
 	events, raw, err := readChunk(ctx, c, key, true)
 	if err != nil {

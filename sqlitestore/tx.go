@@ -147,7 +147,7 @@ func (t *tx) addRow(id int64) {
 // keep leaves the memory to the next transaction, but for more than is usual.
 func (t *tx) keep() {
 	for i := range t.rows[:min(len(t.rows), keepRows)] {
-		if r := &t.rows[i]; cap(r.dir)+cap(r.events)+cap(r.raw) > 4*rowBytes {
+		if r := &t.rows[i]; r.borrowed || cap(r.dir)+cap(r.events)+cap(r.raw) > 4*rowBytes {
 			*r = logRow{}
 		}
 	}
