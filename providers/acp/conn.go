@@ -29,7 +29,7 @@ type conn struct {
 	again   *time.Timer
 	settle  *time.Timer
 	dead    bool // nothing is sent any more
-	history int  // bytes of a conversation that is repeated
+	history int  // messages of a conversation that is repeated
 
 	jobs  sync.WaitGroup
 	life  context.Context // ends when Close begins

@@ -212,12 +212,12 @@ func TestErrorsOfATurnHaveTheirCode(t *testing.T) {
 func TestAPromptWaitsForAnAgentThatSettlesAfterAFailure(t *testing.T) {
 	b := newTable(t, acpscript.Options{}, func(a *Agent) { a.Quirks.SettleMS = 300 })
 	r := b.open(b.session())
+	began := time.Now() // a loaded machine may show the failure late
 	r.Start("turn", "fail it broke")
 	r.TurnEnded("turn")
-	failed := time.Now()
 	op := r.Start("next", "say next")
 	r.OpDone(op)
-	if took := time.Since(failed); took < 200*time.Millisecond {
+	if took := time.Since(began); took < 300*time.Millisecond {
 		t.Errorf("the next prompt was sent after %s", took)
 	}
 	r.TurnEnded("next")
