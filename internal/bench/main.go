@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -46,6 +47,9 @@ func main() {
 		return
 	}
 	flag.Parse()
+	if *mem != "" {
+		runtime.MemProfileRate = 4 << 10
+	}
 	if *cpu != "" {
 		f, err := os.Create(*cpu)
 		if err == nil {
@@ -125,8 +129,8 @@ func processorTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// heap writes the profile of the memory, if that is wanted.
-func heap() error {
+// heapProfile writes the profile of the memory, if that is wanted.
+func heapProfile() error {
 	if *mem == "" {
 		return nil
 	}

@@ -165,27 +165,29 @@ func idle(ctx context.Context, dir string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	used := func() uint64 {
+	used := func() (heap, stacks uint64) {
 		var m runtime.MemStats
 		for range 3 { // stacks shrink at a collection
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
-		return m.HeapInuse + m.StackInuse
+		return m.HeapAlloc, m.StackInuse
 	}
 	if _, err := startAll(ctx, h, dir, 100); err != nil { // what the first ones bring for all
 		return nil, err
 	}
-	before := used()
+	heapBefore, stacksBefore := used()
 	if _, err := startAll(ctx, h, dir, sessions); err != nil {
 		return nil, err
 	}
 	time.Sleep(8 * time.Second) // until they are packed
-	per := float64(used()-before) / sessions
-	if err := heap(); err != nil {
+	heapAfter, stacksAfter := used()
+	perHeap, perStacks := float64(heapAfter-heapBefore)/sessions, float64(stacksAfter-stacksBefore)/sessions
+	details("per idle session: %.1f KiB of heap, %.1f KiB of stacks", perHeap/1024, perStacks/1024)
+	if err := heapProfile(); err != nil {
 		return nil, err
 	}
-	return []row{{"memory per idle session without a child", fmt.Sprintf("%.1f KiB", per/1024), "at most 8 KiB"}}, errors.Join(h.Shutdown(ctx), s.Close())
+	return []row{{"memory per idle session without a child", fmt.Sprintf("%.1f KiB", (perHeap+perStacks)/1024), "at most 8 KiB"}}, errors.Join(h.Shutdown(ctx), s.Close())
 }
 
 // recovery starts a server on what another left behind that was killed with a
