@@ -181,7 +181,11 @@ func (c *call) afterError(code core.Code, retryable bool, details map[string]any
 	case core.CodeNotFound:
 		n.suggest("list", "the ids that there are", args{"kind": kindOfID(first(c.given.word("id"), c.given.word("request_id"), c.given.word("session_id")))})
 	case core.CodeCapacity:
-		n.suggest("list", "what can be closed", args{"kind": "sessions", "live": true})
+		kind := "sessions"
+		if limit, _ := details["limit"].(string); strings.HasPrefix(limit, "max_processes") {
+			kind = "processes"
+		}
+		n.suggest("list", "what can be closed", args{"kind": kind, "live": true})
 	case core.CodeReplayUnavailable:
 		n.suggest("inspect", "where it stands", args{"id": c.given.word("id")})
 	}

@@ -25,7 +25,8 @@ const (
 	lookEvery = time.Second
 	// restEvery is how many such looks pass between two at a resource at rest.
 	restEvery = 5
-	// maxWatched is how many resources one client is told of.
+	// maxWatched is how many resources one client is told of, and all clients
+	// of one owner together: each is looked at whenever anything changes.
 	maxWatched = 1024
 )
 
@@ -149,7 +150,7 @@ func (u *updates) subscribe(ctx context.Context, id, uri string) {
 		w.uses++
 		return
 	}
-	if len(a.watched) >= maxWatched {
+	if u.watchedBy(owner) >= maxWatched {
 		u.opts.Logger.Warn("a client subscribes to too many resources", slog.Int("limit", maxWatched))
 		return
 	}
@@ -158,6 +159,16 @@ func (u *updates) subscribe(ctx context.Context, id, uri string) {
 		w.end, _ = u.h.WatchProcess(owner, id, u.wake)
 	}
 	a.watched[uri] = w
+}
+
+// watchedBy counts what the clients of an owner are told of. The lock is held.
+func (u *updates) watchedBy(owner string) (n int) {
+	for _, a := range u.clients {
+		if a.owner == owner {
+			n += len(a.watched)
+		}
+	}
+	return n
 }
 
 func (u *updates) unsubscribe(id, uri string) {
