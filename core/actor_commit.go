@@ -45,6 +45,9 @@ func (a *actor) build(out []Effect) pendingBatch {
 	b := pendingBatch{Batch: Batch{Owner: a.owner, Resource: a.id, Instance: a.host.store.Instance(), ExpectSeq: a.seq}}
 	b.spans = map[string]span{}
 	turns, requests := map[string]int{}, map[string]int{}
+	if n := appends(out); n > 0 {
+		b.Events = make([]Event, 0, n)
+	}
 	seq := a.seq
 	for _, e := range out {
 		switch e := e.(type) {
@@ -87,6 +90,16 @@ func (a *actor) build(out []Effect) pendingBatch {
 		b.Create, b.Replace = a.fresh, a.fresh && a.replace
 	}
 	return b
+}
+
+// appends counts the events among effects.
+func appends(out []Effect) (n int) {
+	for _, e := range out {
+		if _, ok := e.(doAppend); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // writable says that the session has, or has had, a place in the store:

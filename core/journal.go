@@ -34,9 +34,9 @@ func (r *ring) add(events []Event) {
 		r.from = r.events[drop].Seq
 		drop++
 	}
-	if drop > 0 {
-		r.events = slices.Clone(r.events[drop:])
-	}
+	// What is dropped is let go of at once; its place, when append moves the rest.
+	clear(r.events[:drop])
+	r.events = r.events[drop:]
 }
 
 // read gives a page if the ring has all of it.
