@@ -79,7 +79,7 @@ tools: ## Installs the pinned CLIs that the tests drive into .tools/
 	@scripts/npm-tool $(TOOLS)/pi @earendil-works/pi-coding-agent $(PI_VERSION)
 	@scripts/npm-tool $(TOOLS)/pi-$(PI_OLD_VERSION) @mariozechner/pi-coding-agent $(PI_OLD_VERSION)
 	@for pi in pi pi-$(PI_OLD_VERSION); do \
-		ln -sfn $(TOOLS)/node/node_modules/$(NODE_PACKAGE)/bin/node $(TOOLS)/$$pi/node_modules/.bin/node; done
+		ln -sfn ../../../node/node_modules/$(NODE_PACKAGE)/bin/node $(TOOLS)/$$pi/node_modules/.bin/node; done
 	@scripts/npm-tool $(TOOLS)/conformance @modelcontextprotocol/conformance $(CONFORMANCE_VERSION)
 	@scripts/npm-tool $(TOOLS)/inspector @modelcontextprotocol/inspector $(INSPECTOR_VERSION)
 
