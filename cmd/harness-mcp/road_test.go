@@ -246,9 +246,11 @@ var scenarios = []struct {
 	{"two turns share their context", twoTurns},
 	{"an approval accepted, declined and cancelled", approvals},
 	{"follow-ups run in order", followUps},
-	{"interrupt mid-stream", func(r *road) { r.interruptWhile("slow 50\nstream 2000", "message_delta") }},
+	{"interrupt mid-stream", func(r *road) {
+		r.interruptOnce("slow 50\nstream 2000", func(turn string) { r.until(turn, "message_delta") })
+	}},
 	{"interrupt mid-command", interruptCommand},
-	{"interrupt right after send", func(r *road) { r.interruptWhile("slow 50\nstream 2000", "turn_accepted") }},
+	{"interrupt right after send", func(r *road) { r.interruptOnce("slow 50\nstream 2000", func(string) {}) }},
 	{"the server is killed mid-turn", serverKilled},
 }
 
@@ -321,14 +323,12 @@ func followUps(r *road) {
 	r.check(s)
 }
 
-// interruptWhile stops a turn once an event of the type is in the journal, and
-// sees that the session is usable after it.
-func (r *road) interruptWhile(prompt, seen string) {
+// interruptOnce stops a turn once it is where when waits for, and the session
+// goes on.
+func (r *road) interruptOnce(prompt string, when func(turn string)) {
 	s := r.start(r.agent.free)
 	turn := r.send(s, prompt)
-	if seen != "turn_accepted" {
-		r.until(turn, seen)
-	}
+	when(turn)
 	r.must("interrupt", args{"session_id": s})
 	if g := r.await(turn); g.Results[0].Status != "cancelled" {
 		r.t.Errorf("turn is %s (%s)", g.Results[0].Status, g.Results[0].Reason)
@@ -339,9 +339,14 @@ func (r *road) interruptWhile(prompt, seen string) {
 	r.check(s)
 }
 
+// interruptCommand waits until the command runs: some agents tell of it before,
+// and then run it in spite of the interrupt.
 func interruptCommand(r *road) {
 	seconds := oddSeconds()
-	r.interruptWhile(r.agent.sleep(seconds), "tool_started")
+	r.interruptOnce(r.agent.sleep(seconds), func(turn string) {
+		r.until(turn, "tool_started")
+		waitFor(r.t, "the command", func() bool { return len(commands("sleep "+seconds)) > 0 })
+	})
 	awaitGone(r.t, "sleep "+seconds)
 }
 
