@@ -86,7 +86,7 @@ func appending(ctx context.Context, dir string) (rows []row, err error) {
 }
 
 func appendWith(ctx context.Context, dir string, sessions, perRound int) (ratios []float64, err error) {
-	s, err := sqlitestore.Open(ctx, filepath.Join(dir, fmt.Sprintf("append%d.db", sessions)), sqlitestore.Options{Durability: sqlitestore.Full})
+	s, err := sqlitestore.Open(ctx, filepath.Join(dir, fmt.Sprintf("append%d.db", sessions)), sqlitestore.Options{Durability: *durability})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func sideBySide(n int, f func(i int) error) error {
 // group commit before it.
 func pacing(ctx context.Context, dir string) ([]row, error) {
 	const sessions, every = 1000, 50 * time.Millisecond
-	s, err := sqlitestore.Open(ctx, filepath.Join(dir, "paced.db"), sqlitestore.Options{Durability: sqlitestore.Full})
+	s, err := sqlitestore.Open(ctx, filepath.Join(dir, "paced.db"), sqlitestore.Options{Durability: *durability})
 	if err != nil {
 		return nil, err
 	}

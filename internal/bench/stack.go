@@ -87,7 +87,7 @@ func (c *talk) Close(context.Context) error {
 
 // newHarness is the whole stack but for the agents' processes.
 func newHarness(ctx context.Context, path string) (*core.Harness, *sqlitestore.Store, error) {
-	s, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Durability: sqlitestore.Full})
+	s, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Durability: *durability})
 	if err != nil {
 		return nil, nil, err
 	}
