@@ -14,11 +14,11 @@ const roleVariable = "SQLITESTORE_TEST_ROLE"
 
 var roles = map[string]func(path string) error{
 	"open":  openAndWait,
-	"write": writeUntilKilled,
 	"crowd": openAndCommit,
 }
 
 func TestMain(m *testing.M) {
+	crash.Writer()
 	if role, ok := roles[os.Getenv(roleVariable)]; ok {
 		if err := role(os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/storetest"
 )
 
 // server is another process that has a store open: this test binary, playing
@@ -177,110 +178,12 @@ func TestAKilledInstanceIsDeadAndItsLockFileGoes(t *testing.T) {
 	}
 }
 
-// writeUntilKilled is the role of a server that commits to four sessions side
-// by side and says what was acknowledged.
-func writeUntilKilled(path string) error {
-	ctx := context.Background()
-	s, err := Open(ctx, path, Options{Durability: Normal})
-	if err != nil {
-		return err
-	}
-	acks := make(chan string)
-	failed := make(chan error)
-	for n := range killSessions {
-		go func() {
-			id := fmt.Sprintf("%s-%d", s.Instance(), n)
-			if err := s.Commit(ctx, newSession(id)); err != nil {
-				failed <- err
-				return
-			}
-			for seq := uint64(0); ; seq += killBatch {
-				if err := s.Commit(ctx, furtherBatch(id, seq, killBatch)); err != nil {
-					failed <- err
-					return
-				}
-				acks <- fmt.Sprintf("%s %d", id, seq+killBatch)
-			}
-		}()
-	}
-	for {
-		select {
-		case ack := <-acks:
-			fmt.Println(ack)
-		case err := <-failed:
-			return err
-		}
-	}
+// crash has this test binary write to a store until it is killed.
+var crash = storetest.Crash{
+	Open: func(ctx context.Context, path string) (core.Store, error) {
+		return Open(ctx, path, Options{Durability: Normal})
+	},
+	Check: func(ctx context.Context, s core.Store) error { return s.(*Store).Check(ctx) },
 }
 
-// killSessions write batches of killBatch events each.
-const killSessions, killBatch = 4, 3
-
-func TestKilledWritersLoseNothingThatTheyAcknowledged(t *testing.T) {
-	for servers := 1; servers <= 3; servers++ {
-		t.Run(fmt.Sprintf("%d servers", servers), func(t *testing.T) {
-			path := t.TempDir() + "/harness.db"
-			acked := map[string]uint64{}
-			note := func(line string) {
-				var id string
-				var seq uint64
-				if n, _ := fmt.Sscanf(line, "%s %d", &id, &seq); n == 2 {
-					acked[id] = seq
-				}
-			}
-			var writers []*server
-			for range servers {
-				writers = append(writers, startServer(t, "write", path))
-			}
-			for round := range 150 {
-				for i, w := range writers {
-					if round < 100+17*i { // the others go on when one is killed
-						note(w.line(t))
-					} else if round == 100+17*i {
-						for _, line := range w.kill(t) {
-							note(line)
-						}
-					}
-				}
-			}
-			if len(acked) != servers*killSessions {
-				t.Errorf("%d sessions were acknowledged, want %d", len(acked), servers*killSessions)
-			}
-			checkJournals(t, openTest(t, path), acked)
-		})
-	}
-}
-
-// checkJournals wants every acknowledged event, no gap and no half batch.
-func checkJournals(t *testing.T, s *Store, acked map[string]uint64) {
-	t.Helper()
-	for id, ack := range acked {
-		events, err := s.Events(t.Context(), core.EventQuery{Owner: owner, Resource: id, Limit: maxRows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, ev := range events {
-			if ev.Seq != uint64(i+1) {
-				t.Fatalf("%s: event %d has seq %d", id, i, ev.Seq)
-			}
-		}
-		last, err := s.LastSeq(t.Context(), owner, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(events)%killBatch != 0 || last != uint64(len(events)) {
-			t.Errorf("%s: half a batch: %d events, last seq %d", id, len(events), last)
-		}
-		if last < ack {
-			t.Errorf("%s: lost events: %d acknowledged, %d stored", id, ack, last)
-		}
-	}
-	var verdict string
-	err := s.read(t.Context(), "checking", func(c *conn) error {
-		_, err := c.one(t.Context(), "PRAGMA integrity_check", nil, &verdict)
-		return err
-	})
-	if err != nil || verdict != "ok" {
-		t.Errorf("integrity check: %s, %v", verdict, err)
-	}
-}
+func TestKilledWritersLoseNothingThatTheyAcknowledged(t *testing.T) { storetest.RunCrash(t, crash) }

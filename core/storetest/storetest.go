@@ -5,6 +5,10 @@
 //		storetest.Run(t, func(t *testing.T) core.Store { return mystore.New(t.TempDir()) })
 //	}
 //
+// A store that keeps its data is also closed and opened again, with RunReopen,
+// and killed while it writes, with RunCrash, whose Writer comes first in
+// TestMain.
+//
 // A check is a plain function from a fresh store to an error, so that the
 // suite is itself tested: the tests of this package run it against stores that
 // are broken on purpose, and say which check must notice.
