@@ -33,6 +33,7 @@ func (a *actor) newLost(failed pendingBatch) {
 		wait: storeRetryFirst, retryAt: time.Now().Add(storeRetryFirst)}
 	a.seq = failed.seq // its numbers may be on disk
 	a.degraded.Store(true)
+	noteLoss(a.host.store, a.owner, a.id, true)
 }
 
 // store commits within the deadline, and at most as long as the harness lives.
@@ -207,6 +208,7 @@ func (a *actor) recovered(t *attempt) {
 	}
 	a.log.Info("the journal works again", "lost_from", l.from, "lost_to", l.to)
 	a.host.lostKeys.drop(l.keys)
+	noteLoss(a.host.store, a.owner, a.id, false)
 	a.lost = nil
 	if a.stored = (Session{}); b.Session != nil {
 		a.stored = b.Session.Session

@@ -105,6 +105,7 @@ func (j *Journal) lose(seq uint64) {
 	j.lost = &lostJournal{from: j.seq + 1, to: seq, stored: j.seq, wait: storeRetryFirst, retryAt: time.Now().Add(storeRetryFirst)}
 	j.seq = seq
 	j.degraded.Store(true)
+	noteLoss(j.opt.Store, j.opt.Owner, j.opt.Resource, true)
 }
 
 // batch numbers the events.
@@ -260,6 +261,7 @@ func (j *Journal) recovered(ctx context.Context, t *attempt) (ProcessSnapshot, b
 	j.opt.Logger.Info("the journal of a process works again", "process", j.opt.Resource, "lost_from", l.from, "lost_to", t.last()-1)
 	kept := slices.Concat(t.batch.Events, b.Events)
 	snap := l.snapshot(j.settle(t, kept), j.working()).Process
+	noteLoss(j.opt.Store, j.opt.Owner, j.opt.Resource, false)
 	j.lost = nil
 	j.degraded.Store(false)
 	return snap, true

@@ -94,7 +94,7 @@ func (h *Harness) takeOver(ctx context.Context, owner, id, from string) (unlock 
 		return nil, Errorf(CodeOtherInstance, "another server reconciles %s", id).Retry()
 	}
 	if from != me {
-		h.takenOver.Store(k, true)
+		h.takenOver.Store(k, from)
 		h.endOrphansOf(from)
 	}
 	return unlock, nil
@@ -114,7 +114,14 @@ func (h *Harness) putToRest(ctx context.Context, b Batch) error {
 	return nil
 }
 
-func (h *Harness) atRest(owner, id string) { h.takenOver.Delete(key{owner, id}) }
+func (h *Harness) atRest(owner, id string) {
+	from, took := h.takenOver.LoadAndDelete(key{owner, id})
+	if notes, ok := h.store.(LossNotes); ok && took {
+		if err := notes.ForgetLoss(from.(string), owner, id); err != nil {
+			h.log.Warn("forgetting that a journal was not written", "resource", id, "err", err)
+		}
+	}
+}
 
 // endOrphans ends what dead servers left running.
 func (h *Harness) endOrphans(ctx context.Context) {
@@ -167,11 +174,17 @@ func (h *Harness) settle(ctx context.Context, rec SessionRecord, above uint64, i
 	return b, nil
 }
 
-// recoveryReason says why what was left of a session or process ends. Its row
-// may say itself that its journal had failed; and one that this server did not
-// take over, but does not have, came to the disk after it was given up.
+// recoveryReason says why what was left of a session or process ends. Its row,
+// or a note beside the data, may say that its journal was not being written;
+// and one that this server did not take over, but does not have, came to the
+// disk after it was given up. In all of them more is lost than what a server
+// takes with it that dies.
 func (h *Harness) recoveryReason(owner, id string, d Durability) Reason {
-	if _, took := h.takenOver.Load(key{owner, id}); !took || d == DurabilityDegraded {
+	from, took := h.takenOver.Load(key{owner, id})
+	if !took || d == DurabilityDegraded {
+		return ReasonDurabilityLost
+	}
+	if notes, ok := h.store.(LossNotes); ok && notes.LossNoted(from.(string), owner, id) {
 		return ReasonDurabilityLost
 	}
 	return ReasonServerRestarted

@@ -17,6 +17,11 @@ func (h *Harness) sweep() {
 	if err := h.store.SweepKeys(ctx, time.Now().Add(-keyLife)); err != nil {
 		h.log.Warn("sweeping idempotency keys", "err", err)
 	}
+	if notes, ok := h.store.(LossNotes); ok {
+		if err := notes.SweepLosses(time.Now().Add(-keyLife)); err != nil {
+			h.log.Warn("sweeping notes of journals that were not written", "err", err)
+		}
+	}
 	old, err := h.retain(ctx)
 	if err != nil {
 		h.log.Warn("sweeping what has ended", "err", err)

@@ -165,6 +165,16 @@ func TestAFullDiskIsLivedThrough(t *testing.T) {
 	if types := v.events(t, id); !strings.Contains(strings.Join(types, " "), "store_failed") {
 		t.Errorf("nothing says that the journal fails: %v", types)
 	}
+	notes := func() int { // for the next server, in case that this one dies
+		found, err := filepath.Glob(disk + "/journal.db-instances/*.lost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	if notes() != 1 {
+		t.Errorf("%d notes on a full disk", notes())
+	}
 	free()
 	deadline := time.Now().Add(patience)
 	for v.durability(t, id) == "degraded" {
@@ -172,6 +182,9 @@ func TestAFullDiskIsLivedThrough(t *testing.T) {
 			t.Fatal("the session does not become durable again")
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+	if notes() != 0 {
+		t.Errorf("%d notes of a session that is durable again", notes())
 	}
 	if d := v.durability(t, v.started(t)); d == "degraded" {
 		t.Error("a new session is degraded")
