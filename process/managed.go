@@ -135,9 +135,18 @@ func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, 
 		message += ". " + e.Hint
 	}
 	m.facts.failure = &core.TurnError{Code: e.Code, Message: message}
-	m.facts.finished = time.Now().UTC()
+	m.facts.exited, m.facts.finished = true, time.Now().UTC()
 	snap := m.facts.snapshot(0, "")
-	return m.write(keys, core.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
+	snap, err = m.write(keys, core.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
+	if err == nil && m.journal.Lost() { // until it is stored only we know of it
+		close(m.over)
+		m.s.adopt(m)
+		go func() {
+			defer m.s.forget(m)
+			m.rest(nil)
+		}()
+	}
+	return snap, err
 }
 
 // arm sets the timers.
@@ -188,6 +197,9 @@ func (m *managed) end(why stopFact, keys []core.KeyRecord) {
 	m.keys = append(m.keys, keys...)
 	m.mu.Unlock()
 	m.nudge()
+	if m.child == nil { // it could not start
+		return
+	}
 	if why.force {
 		m.kill()
 		return
@@ -285,8 +297,13 @@ func (m *managed) loop() {
 	}
 	<-m.exited
 	m.finish()
-	// What it left behind lives on, as long as nobody closes it.
-	gone := m.child.settled
+	m.rest(m.child.settled)
+}
+
+// rest goes on until nothing is left of a process that has ended, and all of
+// its journal is stored. What it left behind lives on, as long as nobody closes
+// it.
+func (m *managed) rest(gone <-chan struct{}) {
 	for gone != nil || m.journal.Lost() {
 		quit := m.s.quit
 		if gone != nil {

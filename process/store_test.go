@@ -321,3 +321,31 @@ func TestAProcessThatWasGivenUpAndComesToTheDiskLateIsPutToRest(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestAProcessThatCouldNotStartIsKnownThoughItIsNotStored(t *testing.T) {
+	store := &failing{Store: core.NewMemStore()}
+	r := newRoom(t, roomOptions{store: store})
+	store.fail.Store(true)
+	p := r.start(core.ProcessSpec{Executable: "/nowhere/at/all"})
+	if p.Status != core.ProcessDoneFailed || p.Durability != core.DurabilityDegraded {
+		t.Errorf("%+v", p)
+	}
+	if now := r.end(p.ID); now.Status != core.ProcessDoneFailed {
+		t.Errorf("%+v", now)
+	}
+	if now, err := r.h.Close(t.Context(), caller, core.CloseRequest{ID: p.ID, Force: true}); err != nil || now.Process.Status != core.ProcessDoneFailed || now.Process.Reason != "" {
+		t.Errorf("%+v, %v", now.Process, err)
+	}
+	store.fail.Store(false)
+	eventually(t, "it is stored", func() bool { _, hosted := r.s.Get("o", p.ID); return !hosted })
+	if now := r.end(p.ID); now.Durability != core.Durable || now.Error == nil {
+		t.Errorf("%+v", now)
+	}
+	if d := cmp.Diff([]core.EventType{core.StoreRecovered, core.ProcessFailed}, without(types(r.events(p.ID)), core.ReplayGap)); d != "" {
+		t.Error(d)
+	}
+}
+
+func without(all []core.EventType, one core.EventType) []core.EventType {
+	return slices.DeleteFunc(all, func(t core.EventType) bool { return t == one })
+}
