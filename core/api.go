@@ -11,6 +11,14 @@ type Caller struct {
 	Owner string
 	// Client names the program that called, for the journal.
 	Client string
+	// Directory is where the caller works: what relative directories are
+	// relative to, and the one of work that names none. It allows nothing that
+	// Limits.AllowDirs does not. "" is the directory of this process, or for a
+	// caller that is Elsewhere none: its directories must be absolute.
+	Directory string
+	// Elsewhere says that the caller did not start this process, whose own
+	// directory means nothing to it.
+	Elsewhere bool
 	// User says that a person gave this answer, through a form.
 	User bool
 }

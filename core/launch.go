@@ -11,7 +11,7 @@ import (
 
 // checkConfig completes a configuration and refuses what cannot be had, before
 // anything is opened.
-func (h *Harness) checkConfig(cfg *SessionConfig) (Provider, Capabilities, error) {
+func (h *Harness) checkConfig(c Caller, cfg *SessionConfig) (Provider, Capabilities, error) {
 	var none Capabilities
 	p, ok := h.providers[cfg.Provider]
 	if !ok {
@@ -37,7 +37,7 @@ func (h *Harness) checkConfig(cfg *SessionConfig) (Provider, Capabilities, error
 	if err := h.checkSchema(cfg.OutputSchema); err != nil {
 		return nil, none, err
 	}
-	if err := h.checkDirs(cfg); err != nil {
+	if err := h.checkDirs(c, cfg); err != nil {
 		return nil, none, err
 	}
 	cfg.Timeouts = cfg.Timeouts.fill()
@@ -124,15 +124,15 @@ func checkOptions(cfg SessionConfig, spec Spec) error {
 
 // checkDirs makes the directories absolute, checks that they exist and keeps
 // them inside the allowed ones, symbolic links resolved.
-func (h *Harness) checkDirs(cfg *SessionConfig) error {
-	cwd, err := h.dir("cwd", cfg.CWD)
+func (h *Harness) checkDirs(c Caller, cfg *SessionConfig) error {
+	cwd, err := h.dir(c, "cwd", cfg.CWD)
 	if err != nil {
 		return err
 	}
 	cfg.CWD = cwd
 	dirs := make([]string, len(cfg.AddDirs))
 	for i, d := range cfg.AddDirs {
-		if dirs[i], err = h.dir("add_dirs", d); err != nil {
+		if dirs[i], err = h.dir(c, "add_dirs", d); err != nil {
 			return err
 		}
 	}
@@ -142,8 +142,12 @@ func (h *Harness) checkDirs(cfg *SessionConfig) error {
 	return nil
 }
 
-func (h *Harness) dir(field, path string) (string, error) {
-	abs, err := filepath.Abs(path) // "" is the server's own directory
+func (h *Harness) dir(c Caller, field, path string) (string, error) {
+	path, err := c.resolve(field, path)
+	if err != nil {
+		return "", err
+	}
+	abs, err := filepath.Abs(path) // "" is this process's own directory
 	if err == nil {
 		var st os.FileInfo
 		if st, err = os.Stat(abs); err == nil && !st.IsDir() {
@@ -163,6 +167,23 @@ func (h *Harness) dir(field, path string) (string, error) {
 	}
 	return "", Errorf(CodeForbiddenPath, "%s %q is outside the allowed directories", field, path).
 		WithHint("Allowed: %s (--allow-dir).", strings.Join(h.limits.AllowDirs, ", "))
+}
+
+// resolve gives a directory of a call as the caller means it.
+func (c Caller) resolve(field, path string) (string, error) {
+	switch {
+	case filepath.IsAbs(path):
+		return path, nil
+	case c.Directory != "":
+		return filepath.Join(c.Directory, path), nil
+	case !c.Elsewhere:
+		return path, nil
+	}
+	wrong := Errorf(CodeInvalidArgument, "%s is missing, and this client has not said where it works", field)
+	if path != "" {
+		wrong = Errorf(CodeInvalidArgument, "%s %q is relative, and this client has not said where it works", field, path)
+	}
+	return "", wrong.WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
 }
 
 // plainPathError keeps the reason of a path error and leaves the call out.

@@ -25,7 +25,7 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 		if err := checkProcess(&spec); err != nil {
 			return ProcessSnapshot{}, err
 		}
-		cwd, err := h.dir("cwd", spec.CWD)
+		cwd, err := h.dir(c, "cwd", spec.CWD)
 		if err != nil {
 			return ProcessSnapshot{}, err
 		}

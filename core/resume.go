@@ -48,7 +48,7 @@ func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id strin
 	if err != nil {
 		return SessionView{}, err
 	}
-	if _, _, err := h.checkConfig(&cfg); err != nil {
+	if _, _, err := h.checkConfig(c, &cfg); err != nil {
 		return SessionView{}, err
 	}
 	if rec.Session.TurnsBegun > 0 {

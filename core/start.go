@@ -49,7 +49,7 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 			return SessionView{}, err
 		}
 	}
-	p, caps, err := h.checkConfig(&cfg)
+	p, caps, err := h.checkConfig(c, &cfg)
 	if err != nil {
 		return SessionView{}, err
 	}

@@ -49,6 +49,11 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 		h.Warn("the token travels in the clear: give an https URL", "server", remote.url)
 	}
 	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Token: remote.token, Transport: remote.transport, Log: h}
+	if remote.here() {
+		if opts.Directory, err = os.Getwd(); err != nil {
+			h.Warn("the server is not told in which folder the client is", "err", err)
+		}
+	}
 	if k.Start {
 		b := &background{
 			remote: remote,
@@ -78,12 +83,18 @@ type remote struct {
 // inTheClear says whether whoever is between here and the server can read the
 // token.
 func (r *remote) inTheClear() bool {
+	return r.token != "" && !strings.HasPrefix(r.url, "https://") && !r.here()
+}
+
+// here says whether the server is on this machine, where a path means what it
+// means to us.
+func (r *remote) here() bool {
 	at, err := url.Parse(r.url)
-	if err != nil || at.Scheme == "https" || r.token == "" || at.Hostname() == "localhost" {
-		return false
+	if err != nil || at.Hostname() == "localhost" {
+		return err == nil
 	}
 	ip := net.ParseIP(at.Hostname())
-	return ip == nil || !ip.IsLoopback()
+	return ip != nil && ip.IsLoopback()
 }
 
 func (k *connectCmd) remote(c *Common) (*remote, error) {

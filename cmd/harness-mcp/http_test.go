@@ -144,7 +144,7 @@ func TestTheIDsOfOnePersonAreUnknownToAnother(t *testing.T) {
 	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir(), "session_id": "mine"}).SessionID
 	turn := alice.must("send_message", args{"session_id": session, "prompt": "approve\nsay done"}).TurnID
 	request := alice.must("await", args{"ids": []string{turn}}).Results[0].Pending[0].RequestID
-	_, sleep := alice.try("start_process", args{"executable": "sleep", "argv": []string{"60"}})
+	_, sleep := alice.try("start_process", args{"executable": "sleep", "argv": []string{"60"}, "cwd": t.TempDir()})
 	process := regexp.MustCompile(`prc_[0-9a-z]{10}`).FindString(sleep.Text)
 	if process == "" {
 		t.Fatalf("start_process: %s", sleep.Text)

@@ -64,10 +64,11 @@ func (h *house) serve(ctx context.Context, c *Common, in io.Reader, out io.Write
 }
 
 // caller says on whose behalf a call comes: the bearer's of its token, over
-// HTTP.
+// HTTP, and in whose directory.
 func (h *house) caller(ctx context.Context) core.Caller {
-	if h.owner == "" {
-		return core.Caller{Owner: transport.Principal(ctx)}
+	if h.owner != "" {
+		return core.Caller{Owner: h.owner}
 	}
-	return core.Caller{Owner: h.owner}
+	dir, elsewhere := transport.Directory(ctx)
+	return core.Caller{Owner: transport.Principal(ctx), Directory: dir, Elsewhere: elsewhere}
 }

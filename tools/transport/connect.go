@@ -23,6 +23,10 @@ type ConnectOptions struct {
 	// Token is the bearer token; "" sends none.
 	Token string
 
+	// Directory is where the client works, as in HeaderDirectory; "" tells the
+	// server nothing.
+	Directory string
+
 	// Transport makes the requests; nil means a plain one. It must neither
 	// compress nor time out.
 	Transport *http.Transport

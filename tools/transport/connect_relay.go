@@ -284,6 +284,9 @@ func (b *bridge) sendOn(ctx context.Context, client *http.Client, method string,
 	if b.opts.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+b.opts.Token)
 	}
+	if b.opts.Directory != "" {
+		request.Header.Set(HeaderDirectory, writeDirectory(b.opts.Directory))
+	}
 	for name, value := range headers {
 		request.Header.Set(name, value)
 	}

@@ -187,6 +187,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
 		http.Error(w, "the Accept header must list application/json and text/event-stream", http.StatusNotAcceptable)
 		return
 	}
+	if _, ok := readDirectory(r.Header.Get(HeaderDirectory)); !ok {
+		http.Error(w, "the "+HeaderDirectory+" header is no absolute path, percent-encoded", http.StatusBadRequest)
+		return
+	}
 	body, held, refused := readBody(w, r, p)
 	defer func() { p.calls.release(held) }()
 	if refused != nil {

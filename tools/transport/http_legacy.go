@@ -41,7 +41,7 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 		h.handle(s.ctx, s.client, e, body, discard{}, func(any) error { return nil })
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		h.serve(s.ctx, w, p, exchange{
+		h.serve(inDirectory(s.ctx, r.Header), w, p, exchange{
 			client: s.client, envelope: e, body: body, key: s.key(e.ID),
 			status: func(any) int { return http.StatusOK },
 			gone:   func(*call) func() { return nil },

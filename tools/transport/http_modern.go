@@ -32,7 +32,8 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 	if mcp.MCPMethod(e.Method) == mcp.MethodSubscriptionsListen {
 		x.begin = func(_ *call, a *answer) func() { return h.listen(p, c, a) }
 	}
-	h.serve(context.WithValue(r.Context(), principalKey{}, p.name), w, p, x)
+	ctx := context.WithValue(r.Context(), principalKey{}, p.name)
+	h.serve(inDirectory(ctx, r.Header), w, p, x)
 }
 
 // listen lets a client receive what belongs to no call while its
