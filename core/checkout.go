@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +14,9 @@ import (
 // Workspace sees what changes in a directory, whatever an agent says. It is
 // safe for concurrent use.
 type Workspace interface {
-	// Watch remembers how dir is now; changed says what has become different
-	// since. A nil changed means that there is nothing to compare with. ctx
-	// bounds each look.
+	// Watch remembers how dir, with all below it, is now; changed says what has
+	// become different there since. A nil changed means that there is nothing
+	// to compare with. ctx bounds each look.
 	Watch(ctx context.Context, dir string) (changed func(context.Context) ([]FileEdit, error), err error)
 }
 
@@ -61,8 +62,10 @@ func (w *watched) end(ctx context.Context, turn string) (edits []FileEdit, ok bo
 	return edits, err == nil, err
 }
 
-// observe compares what an agent reported to have changed with what was seen.
-// What only was seen is added; each difference is a warning.
+// observe compares what an agent reported to have changed with what was seen in
+// dir. What only was seen comes last, marked: commands of the agent's change
+// files without a report, and so do other people. What was reported of dir and
+// not seen there is a warning.
 func observe(reported []FileEdit, seen Observed, dir string) (all []FileEdit, warnings []string) {
 	if !seen.Looked {
 		return reported, nil
@@ -70,26 +73,29 @@ func observe(reported []FileEdit, seen Observed, dir string) (all []FileEdit, wa
 	has := func(list []FileEdit, path string) bool {
 		return slices.ContainsFunc(list, func(e FileEdit) bool { return absolute(dir, e.Path) == absolute(dir, path) })
 	}
-	var silent, unseen []string
-	all = reported
+	var silent []FileEdit
 	for _, e := range seen.Files {
 		if !has(reported, e.Path) {
-			silent = append(silent, e.Path)
-			all = mergeFiles(all, []FileEdit{e})
+			e.Unreported = true
+			silent = append(silent, e)
 		}
 	}
+	var unseen []string
 	for _, e := range reported {
-		if !has(seen.Files, e.Path) {
+		if below(dir, e.Path) && !has(seen.Files, e.Path) {
 			unseen = append(unseen, e.Path)
 		}
-	}
-	if len(silent) > 0 {
-		warnings = append(warnings, "git shows changes that the agent did not report: "+firstFew(silent))
 	}
 	if len(unseen) > 0 {
 		warnings = append(warnings, "the agent reported changes that git does not show (ignored or put back?): "+firstFew(unseen))
 	}
-	return all, warnings
+	return mergeFiles(reported, silent), warnings
+}
+
+// below says whether path, as it is spelled, lies in dir.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, absolute(dir, path))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func absolute(dir, path string) string {
@@ -114,8 +120,8 @@ const maxNamed = 3
 const maxShared = 100
 
 // sharedCheckout warns when other live sessions that may write work in the
-// same checkout. That is allowed: who starts them knows best. Sessions of other
-// owners and servers count, but only those of the same owner are named.
+// same checkout. That is allowed: who starts them knows best. One that is
+// closing has done its work and is none of them. Sessions of other owners and servers count, but only those of the same owner are named.
 func (h *Harness) sharedCheckout(ctx context.Context, cfg SessionConfig) []string {
 	if cfg.SandboxMode == SandboxReadOnly {
 		return nil
@@ -140,7 +146,7 @@ func (h *Harness) sharedCheckout(ctx context.Context, cfg SessionConfig) []strin
 	for _, rec := range recs {
 		s := rec.Session
 		same := s.Owner == cfg.Owner && s.ID == cfg.SessionID
-		if same || s.SandboxMode == SandboxReadOnly || h.orphaned(rec) || rootOf(s.CWD) != root {
+		if same || s.Status == StatusClosing || s.SandboxMode == SandboxReadOnly || h.orphaned(rec) || rootOf(s.CWD) != root {
 			continue
 		}
 		if s.Owner == cfg.Owner && len(named) < maxNamed {
@@ -171,11 +177,36 @@ func checkout(dir string) string {
 		dir = real
 	}
 	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
+		if hasRepository(d) {
 			return d
 		}
 		if d == filepath.Dir(d) {
 			return dir
 		}
 	}
+}
+
+// hasRepository says whether dir has a .git that is one: a directory with a
+// HEAD, which is a link in old ones, or a file that names such a directory.
+func hasRepository(dir string) bool {
+	path := filepath.Join(dir, ".git")
+	at, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return false
+	case at.IsDir():
+		_, err = os.Lstat(filepath.Join(path, "HEAD"))
+		return err == nil
+	case !at.Mode().IsRegular(): // opening a pipe would wait
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	const names = "gitdir:"
+	var begin [len(names)]byte
+	_, err = io.ReadFull(f, begin[:])
+	return err == nil && string(begin[:]) == names
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -646,8 +647,10 @@ func TestTwoWritersInOneCheckoutAreWarned(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(tree, ".git"), []byte("gitdir: elsewhere"), 0o600); err != nil {
-			t.Fatal(err)
+		for file, text := range map[string]string{filepath.Join(tree, ".git"): "gitdir: elsewhere", filepath.Join(repo, ".git", "HEAD"): "ref: refs/heads/main"} {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		in := func(dir string, mode core.SandboxMode) core.SessionView {
 			return w.start(func(r *core.StartRequest) { r.Config.CWD, r.Config.SandboxMode = dir, mode })
@@ -667,6 +670,54 @@ func TestTwoWritersInOneCheckoutAreWarned(t *testing.T) {
 			if len(other.Session.Warnings) != 0 {
 				t.Errorf("warned without need: %q", other.Session.Warnings)
 			}
+		}
+	})
+}
+
+func TestAFolderWithAGitThatIsNoRepositoryIsNoCheckout(t *testing.T) {
+	for name, lay := range map[string]func(git string) error{
+		"a folder": func(git string) error { return os.Mkdir(git, 0o700) },
+		"a file":   func(git string) error { return os.WriteFile(git, []byte("notes about git"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				top := t.TempDir()
+				if err := lay(filepath.Join(top, ".git")); err != nil {
+					t.Fatal(err)
+				}
+				for _, sub := range []string{"one", "two"} {
+					dir := filepath.Join(top, sub)
+					if err := os.Mkdir(dir, 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if got := w.start(func(r *core.StartRequest) { r.Config.CWD = dir }).Session.Warnings; len(got) != 0 {
+						t.Errorf("warned without need: %q", got)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestASessionThatIsClosingIsNotWarnedOf(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		dir := t.TempDir()
+		in := func(r *core.StartRequest) { r.Config.CWD = dir }
+		id := w.start(in).Session.ID
+		w.send(id, "deaf") // its close waits for a verdict
+		var closed sync.WaitGroup
+		defer closed.Wait()
+		closed.Go(func() {
+			if _, err := w.Close(t.Context(), me, core.CloseRequest{ID: id}); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+		synctest.Wait()
+		if st := w.session(id).Session.Status; st != core.StatusClosing {
+			t.Fatalf("it is %s", st)
+		}
+		if got := w.start(in).Session.Warnings; len(got) != 0 {
+			t.Errorf("warned of a session that is closing: %q", got)
 		}
 	})
 }
@@ -744,25 +795,42 @@ func (s seenFiles) Watch(context.Context, string) (func(context.Context) ([]core
 }
 
 func TestWhatChangedIsComparedWithWhatTheAgentReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, fake: newFake(), store: core.NewMemStore()}
-		dir := t.TempDir()
-		w.Harness = core.New(core.Config{Store: w.store, Providers: []core.Provider{w.fake},
-			Workspace: seenFiles{{Path: filepath.Join(dir, "both.txt"), Kind: core.FileModified}, {Path: filepath.Join(dir, "silent.txt"), Kind: core.FileAdded}}})
-		defer w.Shutdown(context.Background())
-		id := w.start(func(r *core.StartRequest) { r.Config.CWD = dir }).Session.ID
-		turn := w.send(id, "edit both.txt claimed.txt")
-		w.wait(turn.ID)
-		got := w.turn(turn.ID)
-		var paths []string
-		for _, f := range got.FilesChanged {
-			paths = append(paths, filepath.Base(f.Path))
-		}
-		if s := strings.Join(paths, " "); s != "both.txt claimed.txt silent.txt" {
-			t.Errorf("files = %s", s)
-		}
-		if len(got.Warnings) != 2 || !strings.Contains(got.Warnings[0], "silent.txt") || !strings.Contains(got.Warnings[1], "claimed.txt") {
-			t.Errorf("warnings = %q", got.Warnings)
-		}
-	})
+	for name, c := range map[string]struct {
+		seen    []string // below the directory
+		edits   string   // what the agent reports
+		want    string   // what the turn says, + for what the agent did not report
+		warning string
+	}{
+		"both":                       {[]string{"a.txt"}, "a.txt", "a.txt", ""},
+		"only seen":                  {[]string{"0.txt", "b.txt"}, "b.txt", "b.txt 0.txt+", ""},
+		"only reported":              {nil, "c.txt", "c.txt", "c.txt"},
+		"reported of somewhere else": {nil, "/elsewhere/d.txt", "d.txt", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, seen := t.TempDir(), seenFiles{}
+				for _, f := range c.seen {
+					seen = append(seen, core.FileEdit{Path: filepath.Join(dir, f), Kind: core.FileModified})
+				}
+				w := &world{t: t, fake: newFake(), store: core.NewMemStore()}
+				w.Harness = core.New(core.Config{Store: w.store, Providers: []core.Provider{w.fake}, Workspace: seen})
+				defer w.Shutdown(context.Background())
+				id := w.start(func(r *core.StartRequest) { r.Config.CWD = dir }).Session.ID
+				turn := w.send(id, "edit "+c.edits)
+				w.wait(turn.ID)
+				got := w.turn(turn.ID)
+				var paths []string
+				for _, f := range got.FilesChanged {
+					mark := map[bool]string{true: "+"}[f.Unreported]
+					paths = append(paths, filepath.Base(f.Path)+mark)
+				}
+				if s := strings.Join(paths, " "); s != c.want {
+					t.Errorf("files = %s, want %s", s, c.want)
+				}
+				if s := strings.Join(got.Warnings, "; "); (s != "") != (c.warning != "") || !strings.Contains(s, c.warning) {
+					t.Errorf("warnings = %q, want one of %q", s, c.warning)
+				}
+			})
+		})
+	}
 }

@@ -104,10 +104,14 @@ const (
 )
 
 // FileEdit is one changed file. Diff is unified, where the provider gives one.
+// Unreported marks one that the agent did not speak of but that was seen to
+// change while it worked: by a command that it ran, or by somebody else.
 type FileEdit struct {
 	Path string     `json:"path"`
 	Kind ChangeKind `json:"kind"`
 	Diff string     `json:"diff,omitempty"`
+
+	Unreported bool `json:"unreported,omitempty"`
 }
 
 // FileChange reports files that the agent has changed.

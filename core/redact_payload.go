@@ -92,7 +92,8 @@ func (r *Redactor) RequestSpec(s RequestSpec) RequestSpec {
 func (r *Redactor) fileEdits(edits []FileEdit) []FileEdit {
 	edits = slices.Clone(edits)
 	for i, e := range edits {
-		edits[i] = FileEdit{Path: r.String(e.Path), Kind: e.Kind, Diff: r.String(e.Diff)}
+		e.Path, e.Diff = r.String(e.Path), r.String(e.Diff)
+		edits[i] = e
 	}
 	return edits
 }

@@ -18,6 +18,7 @@ const (
 	maxWarning  = 300 // bytes of one warning
 	maxWarnings = 8
 	shownFiles  = 5 // files that prose names
+	shownUntold = 3 // and of those that the agent did not report
 )
 
 // turnObject is a turn as callers read it. delegate and interrupt add a field
@@ -71,9 +72,13 @@ type turnError struct {
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
+// fileObject is a file that changed while the turn ran. Unreported is one that
+// git shows and the agent did not report: a command of its own changed it, or
+// somebody else. Those come last.
 type fileObject struct {
-	Path string          `json:"path"`
-	Kind core.ChangeKind `json:"kind"`
+	Path       string          `json:"path"`
+	Kind       core.ChangeKind `json:"kind"`
+	Unreported bool            `json:"unreported,omitempty"`
 }
 
 // usageObject is what a provider reported, never our guess.
@@ -103,7 +108,7 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 	c.clock(o, t)
 	c.turnError(o, t)
 	for _, f := range t.FilesChanged {
-		o.files = append(o.files, fileObject{Path: f.Path, Kind: f.Kind})
+		o.files = append(o.files, fileObject{Path: f.Path, Kind: f.Kind, Unreported: f.Unreported})
 	}
 	o.shrink = append(o.shrink, fileSlot{o})
 	o.raw(&o.StructuredOutput, t.StructuredOutput)
@@ -255,6 +260,9 @@ func (s fileSlot) apply(max int) {
 	o.FilesChanged, o.FilesTotal = o.files, 0
 	for i, f := range o.files {
 		room -= len(f.Path) + len(`{"path":"","kind":"modified"},`)
+		if f.Unreported {
+			room -= len(`,"unreported":true`)
+		}
 		if room < 0 {
 			o.FilesChanged, o.FilesTotal = o.files[:i], len(o.files)
 			return

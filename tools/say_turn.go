@@ -63,13 +63,7 @@ func (o *turnObject) outcome() string {
 	if o.StructuredError != "" {
 		facts = append(facts, "the answer does not meet output_schema: "+oneLine(o.StructuredError, maxWarning))
 	}
-	if n := max(len(o.FilesChanged), o.FilesTotal); n > 0 {
-		var names []string
-		for _, f := range o.files {
-			names = append(names, f.Path)
-		}
-		facts = append(facts, fmt.Sprintf("%s changed: %s", sayCount(n, "file"), clip(some(names, shownFiles), maxWarning)))
-	}
+	facts = append(facts, o.sayFiles()...)
 	if o.Usage != nil {
 		facts = append(facts, sayUsage(o.Usage))
 	}
@@ -77,6 +71,27 @@ func (o *turnObject) outcome() string {
 		facts = append(facts, "warning: "+w)
 	}
 	return clip(strings.Join(facts, "; "), maxErrorText)
+}
+
+// sayFiles tells what the agent reported to have changed from what only was
+// seen, which may be somebody else's work.
+func (o *turnObject) sayFiles() (facts []string) {
+	var told, untold []string
+	for _, f := range o.files {
+		if f.Unreported {
+			untold = append(untold, f.Path)
+		} else {
+			told = append(told, f.Path)
+		}
+	}
+	if len(told) > 0 {
+		facts = append(facts, fmt.Sprintf("%s changed: %s", sayCount(len(told), "file"), clip(some(told, shownFiles), maxWarning)))
+	}
+	if len(untold) > 0 {
+		facts = append(facts, fmt.Sprintf("git shows %s that the agent did not report: %s",
+			sayCount(len(untold), "changed file"), clip(some(untold, shownUntold), maxWarning)))
+	}
+	return facts
 }
 
 // content is what the reply is for: the questions, or the answer.

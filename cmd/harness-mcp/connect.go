@@ -58,7 +58,7 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 		b := &background{
 			remote: remote,
 			argv:   slices.Concat([]string{"serve", "--http", k.Address}, given(kctx, k)),
-			log:    filepath.Join(filepath.Dir(c.DB), "server.log"),
+			log:    serverLog(c),
 		}
 		if !strings.HasPrefix(k.Address, unixScheme) {
 			b.argv = append(b.argv, "--token-file", tokenFile(k.TokenFile, c))
@@ -271,3 +271,6 @@ func (b *background) lastWords() string {
 	text = text[max(0, len(text)-logTail):]
 	return fmt.Sprintf("%s (%s)", strings.TrimSpace(string(text)), b.log)
 }
+
+// serverLog is where a server that connect starts writes its log.
+func serverLog(c *Common) string { return filepath.Join(filepath.Dir(c.DB), "server.log") }

@@ -31,8 +31,9 @@ type seen struct {
 	StructuredError   string          `json:"structured_error"`
 	ProviderSessionID string          `json:"provider_session_id"`
 	FilesChanged      []struct {
-		Path string `json:"path"`
-		Kind string `json:"kind"`
+		Path       string `json:"path"`
+		Kind       string `json:"kind"`
+		Unreported bool   `json:"unreported"`
 	} `json:"files_changed"`
 	Details struct {
 		Diff string `json:"diff"`
@@ -272,7 +273,12 @@ func TestWhatCodexChangedIsCheckedAgainstGit(t *testing.T) {
 		if len(got.FilesChanged) != 2 || !strings.Contains(paths, "told.txt") || !strings.Contains(paths, "untold.txt") {
 			r.t.Errorf("files changed: %s", paths)
 		}
-		if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "untold.txt") || strings.Contains(got.Warnings[0], "/told.txt") {
+		for _, f := range got.FilesChanged {
+			if f.Unreported != (filepath.Base(f.Path) == "untold.txt") {
+				r.t.Errorf("%s is unreported: %t", f.Path, f.Unreported)
+			}
+		}
+		if len(got.Warnings) != 0 {
 			r.t.Errorf("warnings: %q", got.Warnings)
 		}
 		r.check(s)

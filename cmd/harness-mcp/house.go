@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -58,12 +59,24 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 		}),
 		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log, Config: agents}),
 		Limits:    limits, Logger: log, Environ: os.Environ(),
-		Telemetry: home.heard(), CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner},
+		Telemetry: home.heard(), CheckSchema: schema.Check, Workspace: worktree.Git{Runner: runner, Own: ownFiles(c)},
 		Reap: reaper(store, log),
 	})
 	h.Recover(ctx)
 	home.harness = h
 	return home, nil
+}
+
+// ownFiles are files that this program writes while agents work. They may lie
+// in a checkout.
+func ownFiles(c *Common) []string {
+	var files []string
+	for _, f := range []string{c.DB, serverLog(c)} {
+		if f, err := filepath.Abs(f); err == nil {
+			files = append(files, f)
+		}
+	}
+	return files
 }
 
 // reaper ends what dead servers of this journal left running.

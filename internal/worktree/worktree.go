@@ -31,6 +31,16 @@ const (
 // Git implements core.Workspace with the git on the PATH.
 type Git struct {
 	Runner process.Runner
+	// Own are files of this program, as absolute paths. Neither they nor their
+	// companions, as a journal.db-wal, are seen to change: no agent did that.
+	Own []string
+}
+
+// tree is the part of a work tree that is watched.
+type tree struct {
+	root   string
+	folder string   // below the root, with a slash at its end; "" is all of it
+	own    []string // below the root
 }
 
 // state is what git says of a tree at one moment.
@@ -46,71 +56,100 @@ type file struct {
 	mod  time.Time
 }
 
-// Watch remembers how dir's work tree is now. changed then says what is
-// different, with absolute paths; it is nil outside of any work tree. ctx
-// bounds the look.
+// Watch remembers how dir, and all below it, is now. changed then says what is
+// different, with absolute paths; it is nil outside of any work tree. What lies
+// elsewhere in the work tree is not looked at. ctx bounds the look.
 func (g Git) Watch(ctx context.Context, dir string) (changed func(context.Context) ([]core.FileEdit, error), err error) {
-	root, err := g.root(ctx, dir)
-	if err != nil || root == "" {
+	t, err := g.tree(ctx, dir)
+	if err != nil || t.root == "" {
 		return nil, err
 	}
-	before, err := g.look(ctx, root)
+	before, err := g.look(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) ([]core.FileEdit, error) {
-		after, err := g.look(ctx, root)
+		after, err := g.look(ctx, t)
 		if err != nil {
 			return nil, err
 		}
 		edits := compare(before, after)
 		if before.head != after.head && before.head != "" && after.head != "" {
-			committed, err := g.committed(ctx, root, before, after)
+			committed, err := g.committed(ctx, t, before, after)
 			if err != nil {
 				return nil, err
 			}
 			edits = merge(edits, committed)
 		}
 		for i := range edits {
-			edits[i].Path = filepath.Join(root, filepath.FromSlash(edits[i].Path))
+			edits[i].Path = t.path(edits[i].Path)
 		}
 		return edits, nil
 	}, nil
 }
 
-// root gives the top of dir's work tree, "" when there is none. It does not
-// start git where nothing looks like a repository.
-func (g Git) root(ctx context.Context, dir string) (string, error) {
+// tree gives dir's place in its work tree; the root is "" when there is none.
+// It does not start git where nothing looks like a repository.
+func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
 			break
 		}
 		if d == filepath.Dir(d) {
-			return "", nil
+			return tree{}, nil
 		}
 	}
-	out, err := g.run(ctx, dir, "rev-parse", "--show-toplevel")
+	out, err := g.run(ctx, dir, "rev-parse", "--show-toplevel", "--show-prefix")
 	if err != nil {
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return tree{}, ctx.Err()
 		}
-		return "", nil // a .git that is none, a bare repository, another user's: nothing to compare with
+		return tree{}, nil // a .git that is none, a bare repository, another user's: nothing to compare with
 	}
-	return strings.TrimRight(string(out), "\n"), nil
+	var t tree
+	t.root, t.folder, _ = strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	for _, file := range g.Own {
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			file = filepath.Join(folder, filepath.Base(file))
+		}
+		if below, err := filepath.Rel(t.root, file); err == nil && filepath.IsLocal(below) {
+			t.own = append(t.own, filepath.ToSlash(below))
+		}
+	}
+	return t, nil
+}
+
+// path is the absolute path of what git calls name.
+func (t tree) path(name string) string { return filepath.Join(t.root, filepath.FromSlash(name)) }
+
+// mine says whether a file is one of this program.
+func (t tree) mine(name string) bool {
+	return slices.ContainsFunc(t.own, func(own string) bool {
+		rest, ok := strings.CutPrefix(name, own)
+		return ok && (rest == "" || rest[0] == '-' || rest[0] == '.')
+	})
+}
+
+// limited ends the arguments of a git command that is about the tree.
+func (t tree) limited(args ...string) []string {
+	if t.folder == "" {
+		return args
+	}
+	return append(args, "--", ":(literal)"+t.folder)
 }
 
 // look reads the present state.
-func (g Git) look(ctx context.Context, root string) (state, error) {
+func (g Git) look(ctx context.Context, t tree) (state, error) {
 	s := state{files: map[string]file{}}
-	if head, err := g.run(ctx, root, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+	if head, err := g.run(ctx, t.root, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		s.head = strings.TrimSpace(string(head))
 	} // a repository without a commit has none
-	out, err := g.run(ctx, root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+	out, err := g.run(ctx, t.root, t.limited("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")...)
 	if err != nil {
 		return s, err
 	}
 	for entry := range bytes.SplitSeq(out, []byte{0}) {
-		if len(entry) < 4 {
+		if len(entry) < 4 || t.mine(string(entry[3:])) {
 			continue
 		}
 		if len(s.files) == MaxFiles {
@@ -118,7 +157,7 @@ func (g Git) look(ctx context.Context, root string) (state, error) {
 		}
 		path := string(entry[3:])
 		f := file{code: string(entry[:2])}
-		if st, err := os.Lstat(filepath.Join(root, filepath.FromSlash(path))); err == nil {
+		if st, err := os.Lstat(t.path(path)); err == nil {
 			f.size, f.mod = st.Size(), st.ModTime()
 		}
 		s.files[path] = f
@@ -162,15 +201,17 @@ func kind(code string) core.ChangeKind {
 
 // committed gives the files that commits between the two moments changed, as
 // far as they were not dirty before.
-func (g Git) committed(ctx context.Context, root string, before, after state) ([]core.FileEdit, error) {
-	out, err := g.run(ctx, root, "diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", before.head, after.head)
+func (g Git) committed(ctx context.Context, t tree, before, after state) ([]core.FileEdit, error) {
+	out, err := g.run(ctx, t.root, t.limited("diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", before.head, after.head)...)
 	if err != nil {
 		return nil, err
 	}
 	fields := strings.Split(string(out), "\x00")
 	var edits []core.FileEdit
 	for i := 0; i+1 < len(fields); i += 2 {
-		edits = append(edits, core.FileEdit{Path: fields[i+1], Kind: kind(fields[i] + " ")})
+		if !t.mine(fields[i+1]) {
+			edits = append(edits, core.FileEdit{Path: fields[i+1], Kind: kind(fields[i] + " ")})
+		}
 	}
 	return edits, nil
 }

@@ -70,8 +70,14 @@ func (r repo) write(name, text string) {
 // during says what git sees that do has changed.
 func (r repo) during(do func()) string {
 	r.t.Helper()
-	g := worktree.Git{Runner: process.NewLocal(process.Options{})}
-	changed, err := g.Watch(r.t.Context(), r.dir)
+	return r.seen(worktree.Git{}, r.dir, do)
+}
+
+// seen says what g sees in dir that do has changed.
+func (r repo) seen(g worktree.Git, dir string, do func()) string {
+	r.t.Helper()
+	g.Runner = process.NewLocal(process.Options{})
+	changed, err := g.Watch(r.t.Context(), dir)
 	if err != nil || changed == nil {
 		r.t.Fatalf("watch: %v", err)
 	}
@@ -109,6 +115,52 @@ func TestWhatChangedIsSeenAndWhatWasDirtyBeforeIsNot(t *testing.T) {
 			r := newRepo(t)
 			if got := r.during(func() { c.do(r) }); got != c.want {
 				t.Errorf("git saw %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOnlyTheFolderThatIsWatchedAndWhatIsBelowItIsSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		folder string
+		do     func(r repo)
+		want   string
+	}{
+		"added":                       {"svc", func(r repo) { r.write("svc/new.txt", "x"); r.write("docs/new.txt", "x") }, "svc/new.txt added"},
+		"beside one with its letters": {"svc", func(r repo) { r.write("svc2/new.txt", "x") }, ""},
+		"committed":                   {"svc", func(r repo) { r.write("svc/new.txt", "x"); r.write("docs/new.txt", "x"); r.commit() }, "svc/new.txt added"},
+		"letters that mean something": {"[a-z]*", func(r repo) { r.write("[a-z]*/new.txt", "x"); r.write("docs/new.txt", "x") }, "[a-z]*/new.txt added"},
+		"gone with all in it":         {"svc", func(r repo) { _ = os.RemoveAll(filepath.Join(r.dir, "svc")) }, "svc/kept.txt deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.write(c.folder+"/kept.txt", "kept\n")
+			r.git("add", c.folder)
+			r.git("commit", "-qm", "c", "--", c.folder)
+			if got := r.seen(worktree.Git{}, filepath.Join(r.dir, c.folder), func() { c.do(r) }); got != c.want {
+				t.Errorf("git saw %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFilesOfTheProgramItselfAreNotSeen(t *testing.T) {
+	for name, commit := range map[string]bool{"as they are": false, "in a commit": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.git("add", "-A")
+			g := worktree.Git{Own: []string{filepath.Join(r.dir, "var/journal.db")}}
+			got := r.seen(g, r.dir, func() {
+				r.write("var/journal.db", "x")
+				r.write("var/journal.db-wal", "x")
+				r.write("var/mine.txt", "x")
+				if commit {
+					r.git("add", "var")
+					r.git("commit", "-qm", "c", "--", "var")
+				}
+			})
+			if got != "var/mine.txt added" {
+				t.Errorf("git saw %q", got)
 			}
 		})
 	}
