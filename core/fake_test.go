@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -13,7 +14,9 @@ import (
 // fakeProvider is an agent made of channels. Its prompts say what it does:
 // "say X" answers X, "hold" runs until it is interrupted, "ask" asks for an
 // approval, "deaf" never answers anything, "reject" refuses the turn, "die"
-// loses the link, "late" starts by a notice only.
+// loses the link, "late" starts by a notice only, "write X"
+// says X in pieces and goes on, "speak X" says X whole and goes on; a "|"
+// in X begins another message.
 type fakeProvider struct {
 	mu    sync.Mutex
 	conns []*fakeConn
@@ -188,6 +191,13 @@ func (c *fakeConn) start(op core.StartTurn) {
 		}
 		c.say(core.Content{Turn: c.turn, Payload: core.FileChange{Item: "f", Changes: changes}})
 		c.answer("edited")
+	case "write", "speak":
+		for i, text := range strings.Split(rest, "|") {
+			c.mutter(fmt.Sprintf("m%d-%s", i, c.turn), text)
+			if word == "speak" || i < strings.Count(rest, "|") {
+				c.say(core.Content{Turn: c.turn, Payload: core.Message{Item: fmt.Sprintf("m%d-%s", i, c.turn), Text: text}})
+			}
+		}
 	case "die":
 		c.crash()
 	case "fail":
@@ -195,11 +205,16 @@ func (c *fakeConn) start(op core.StartTurn) {
 	}
 }
 
-func (c *fakeConn) answer(text string) {
+// mutter says the pieces of a message that is not whole yet.
+func (c *fakeConn) mutter(item, text string) {
 	half := len(text) / 2
-	c.say(core.Content{Turn: c.turn, Payload: core.MessageDelta{Item: "m-" + c.turn, Text: text[:half]}},
-		core.Content{Turn: c.turn, Payload: core.MessageDelta{Item: "m-" + c.turn, Text: text[half:]}},
-		core.Content{Turn: c.turn, Payload: core.Message{Item: "m-" + c.turn, Text: text}})
+	c.say(core.Content{Turn: c.turn, Payload: core.MessageDelta{Item: item, Text: text[:half]}},
+		core.Content{Turn: c.turn, Payload: core.MessageDelta{Item: item, Text: text[half:]}})
+}
+
+func (c *fakeConn) answer(text string) {
+	c.mutter("m-"+c.turn, text)
+	c.say(core.Content{Turn: c.turn, Payload: core.Message{Item: "m-" + c.turn, Text: text}})
 	c.finish(core.VerdictCompleted, core.Result{StopReason: "end_turn"})
 }
 

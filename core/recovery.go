@@ -215,7 +215,11 @@ func (h *Harness) reload(ctx context.Context, rec SessionRecord) (st State, span
 	for _, t := range turns {
 		spans[t.Turn.ID] = span{first: t.Turn.FirstSeq, last: t.Turn.LastSeq, text: t.Turn.TextSeq}
 	}
-	return restore(rec, Capabilities{}, turns, requests, last), spans, seq, nil
+	st = restore(rec, Capabilities{}, turns, requests, last)
+	if err := h.readLastWords(ctx, st, spans); err != nil {
+		return st, nil, 0, storeError(err)
+	}
+	return st, spans, seq, nil
 }
 
 func openTurns() []string {

@@ -279,6 +279,73 @@ func TestWhatADeadServerLeftIsPutToRestOnce(t *testing.T) {
 	})
 }
 
+func TestWhatADeadServersAgentSaidIsTheTextOfItsTurn(t *testing.T) {
+	long := strings.Repeat("long ", 3000)
+	for name, c := range map[string]struct {
+		prompt, want string
+		partial      bool // the journal gets a message that was not there
+	}{
+		"nothing":                      {"hold", "", false},
+		"a part of a message":          {"write one two three", "one two three", true},
+		"a whole message":              {"speak one two three", "one two three", false},
+		"a whole one and a part of it": {"write one two|three four", "three four", true},
+		"two whole ones":               {"speak one two|three four", "three four", false},
+		"a long part":                  {"write " + long, long, true},
+		"a long whole one":             {"speak " + long, long, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			twoServers(t, func(t *testing.T, a, b *world) {
+				id := a.start().Session.ID
+				turn := a.send(id, c.prompt)
+				synctest.Wait()
+				a.die()
+				b.Recover(t.Context())
+				got := b.turn(turn.ID)
+				text, _, err := b.TurnText(t.Context(), got, 0, len(long))
+				if text != c.want || err != nil || got.TextBytes != len(c.want) || got.Status != core.TurnDoneInterrupted {
+					t.Errorf("%s with %d bytes, %.40q, %v; want %.40q", got.Status, got.TextBytes, text, err, c.want)
+				}
+				events := journal(t, b.store, id)
+				if n := count(events, func(e core.Event) bool {
+					return e.TurnID == turn.ID && e.Type == core.TypeMessage && strings.Contains(string(e.Data), `"partial":true`)
+				}); (n == 1) != c.partial || n > 1 {
+					t.Errorf("%d messages are partial", n)
+				}
+				if last := events[len(events)-1]; strings.Contains(string(last.Data), "long") {
+					t.Error("the last event repeats a long text")
+				}
+			})
+		})
+	}
+}
+
+func TestATurnOfADeadServerLastedUntilItWasLastHeardOf(t *testing.T) {
+	for name, prompt := range map[string]string{"that said something": "write one two", "that said nothing": "hold", "that never began": "deaf"} {
+		t.Run(name, func(t *testing.T) {
+			twoServers(t, func(t *testing.T, a, b *world) {
+				id := a.start().Session.ID
+				sent := time.Now()
+				turn := a.send(id, prompt)
+				queued := a.follow(id, "say later")
+				synctest.Wait()
+				a.die()
+				time.Sleep(10 * time.Second) // less than any time-out
+				b.Recover(t.Context())
+				if got := b.turn(turn.ID); !got.FinishedAt.Equal(sent) || got.Status != core.TurnDoneInterrupted {
+					t.Errorf("%s, sent at %s and finished at %s", got.Status, sent, got.FinishedAt)
+				}
+				if got := b.turn(queued.ID); got.FinishedAt.Before(sent) || got.Status != core.TurnDoneInterrupted {
+					t.Errorf("the queued one: %s, finished at %s", got.Status, got.FinishedAt)
+				}
+				events := journal(t, b.store, id)
+				if last := events[len(events)-1]; !last.At.After(sent) {
+					t.Errorf("the journal says that it was put to rest at %s", last.At)
+				}
+			})
+		})
+	}
+}
+
 func TestARecoveryThatWasCutOffIsFinished(t *testing.T) {
 	twoServers(t, func(t *testing.T, a, b *world) {
 		id := a.start().Session.ID

@@ -64,9 +64,10 @@ func TestRedactorFindsKnownValues(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", maxSecret/8)
 	r := NewRedactor([]string{
 		"hunter2-hunter2", "hunter2-hunter2-longer", "  trimmed-value\n", "short", "overlap-one-two", "two-three-four",
-		"quote\"and\nline", "redacted", long, "with space and: signs|",
+		"quote\"and\nline", "redacted", long, "with space and: signs|", "sunshine",
 	})
 	for _, tt := range []struct{ name, in, want string }{
+		{"an ordinary word, also where it is none", "the sunshine of DB_PASSWORD=sunshine", "the [redacted] of DB_PASSWORD=[redacted]"},
 		{"anywhere in a word", "xhunter2-hunter2y", "x[redacted]y"},
 		{"the longest wins", "hunter2-hunter2-longer", "[redacted]"},
 		{"nearly the longest", "hunter2-hunter2-longe", "[redacted]-longe"},

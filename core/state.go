@@ -143,6 +143,7 @@ type ActiveTurn struct {
 	Requests []OpenRequest
 	Text     string // the last whole message
 	HasText  bool
+	Last     lastWords       // of a turn whose server is gone
 	Schema   json.RawMessage // what the answer is to meet, if anything
 }
 

@@ -245,6 +245,8 @@ func lostMessage(err *TurnError) string {
 func (m *machine) recover(in inRecover) {
 	if m.s.Status().Live() {
 		m.s.Closing = nil
+		m.recall(m.s.Theirs)
+		m.recall(m.s.Turn)
 		m.lose(&TurnError{Code: TurnTransportLost, Message: "the server that ran this session ended"}, in.Reason)
 	}
 }

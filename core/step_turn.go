@@ -357,8 +357,11 @@ func (m *machine) terminal(t *ActiveTurn, status TurnStatus, reason Reason, res 
 	for _, k := range []TimerKind{TimerTurnStart, TimerTurnRuntime, TimerTurnIdle, TimerInterrupt} {
 		m.disarm(TimerID{Kind: k, ID: t.Rec.ID})
 	}
-	rec := t.Rec
-	rec.Status, rec.Reason, rec.FinishedAt, rec.LastEventAt = status, reason, m.now, m.now
+	rec, at := t.Rec, m.now
+	if !t.Last.At.IsZero() { // it ended with its server; how long it lay is not its time
+		at = t.Last.At
+	}
+	rec.Status, rec.Reason, rec.FinishedAt, rec.LastEventAt = status, reason, at, at
 	rec.Activity, rec.StopReason, rec.ProviderSessionID = "", res.StopReason, m.s.ProviderSessionID
 	rec.Error, rec.StructuredOutput = res.Error, res.StructuredOutput
 	if res.Usage != nil {
