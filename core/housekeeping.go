@@ -27,7 +27,9 @@ func (h *Harness) housekeep() {
 }
 
 // Prune deletes ended resources and their journals for good: one by id, or all
-// of the owner's that ended longer ago.
+// of the owner's that ended longer ago. An id that is not there is an error,
+// since it may be mistyped, unless the call has a key: then it may be the second
+// of its kind, and gone is what was asked.
 //
 // Errors: CodeResourceActive for a live one, CodeNotFound, CodeInvalidArgument.
 func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string, error) {
@@ -44,8 +46,8 @@ func (h *Harness) Prune(ctx context.Context, c Caller, r PruneRequest) ([]string
 		return append(ids, more...), err
 	}
 	res, err := h.Get(ctx, c.Owner, r.ID)
-	if CodeOf(err) == CodeNotFound {
-		return nil, nil // it is gone, which is what was asked
+	if CodeOf(err) == CodeNotFound && r.Once.Key != "" {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

@@ -66,6 +66,8 @@ func checkProcess(s *ProcessSpec) error {
 	switch {
 	case strings.TrimSpace(s.Executable) == "":
 		return bad("executable", "executable is empty")
+	case isCommandLine(s.Executable):
+		return refuseCommandLine(*s)
 	case s.EnvMode != EnvOverlay && s.EnvMode != EnvReplace:
 		return bad("env_mode", "env_mode is overlay or replace, not %q", s.EnvMode)
 	case s.RuntimeTimeout < 0 || s.IdleTimeout < 0:
