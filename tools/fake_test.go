@@ -28,8 +28,9 @@ type fake struct {
 	list      func(core.ListRequest) (core.ListResult, error)
 	prune     func(core.PruneRequest) ([]string, error)
 	providers func(name string) ([]core.ProviderInfo, error)
-	text      string       // of every turn
-	journal   []core.Event // of every resource
+	process   func() core.ProcessSnapshot // that is started, or written to
+	text      string                      // of every turn
+	journal   []core.Event                // of every resource
 }
 
 func (f *fake) StartSession(_ context.Context, _ core.Caller, r core.StartRequest) (core.SessionView, error) {
@@ -62,6 +63,13 @@ func (f *fake) Prune(_ context.Context, _ core.Caller, r core.PruneRequest) ([]s
 }
 func (f *fake) Providers(_ context.Context, name string, _ bool) ([]core.ProviderInfo, error) {
 	return f.providers(name)
+}
+
+func (f *fake) StartProcess(context.Context, core.Caller, core.StartProcessRequest) (core.ProcessSnapshot, error) {
+	return f.process(), nil
+}
+func (f *fake) SendInput(context.Context, core.Caller, core.InputRequest) (core.InputResult, error) {
+	return core.InputResult{Process: f.process(), Before: 3}, nil
 }
 
 func (f *fake) TurnText(_ context.Context, t core.Turn, offset, max int) (string, int, error) {
@@ -101,6 +109,7 @@ const (
 	sesID = "ses_0a1b2c3d4e"
 	trnID = "trn_5f6g7h8j9k"
 	reqID = "req_1m2n3p4q5r"
+	prcID = "prc_6s7t8v9w0x"
 )
 
 // reply is what a client gets of a call.

@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,10 +37,14 @@ type processObject struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Cursor      uint64          `json:"cursor"`
 	Matched     *matchObject    `json:"matched,omitempty"`
+	Unmatched   bool            `json:"unmatched,omitempty"` // no line matched the pattern of the call
 	Output      *outputObject   `json:"output,omitempty"`
 	Tail        string          `json:"tail,omitempty"`
 
-	shrink []slot
+	shrink  []slot
+	pattern string // that the call looks for, "" for none
+	after   uint64 // from where it looks
+	step    bool   // said in short
 }
 
 // matchObject is where an awaited pattern was found.
@@ -77,6 +82,22 @@ func (c *call) process(p core.ProcessSnapshot) *processObject {
 	return o
 }
 
+// look notes what the call looked for, and whether it was in vain.
+func (o *processObject) look(pattern string, after uint64) {
+	o.pattern, o.after = pattern, after
+	o.Unmatched = pattern != "" && o.Matched == nil
+}
+
+// shorten leaves out of one step of a dialogue what no step changes.
+func (o *processObject) shorten() {
+	o.step = true
+	o.Title, o.PID, o.StartedAt, o.Metadata = "", 0, nil, nil
+	o.shrink = slices.DeleteFunc(o.shrink, func(s slot) bool {
+		raw, ok := s.(rawSlot)
+		return ok && raw.dst == &o.Metadata
+	})
+}
+
 func (o *processObject) slots() []slot             { return o.shrink }
 func (o *processObject) links() []mcp.ResourceLink { return nil }
 
@@ -91,8 +112,13 @@ func (o *processObject) state() string {
 	if o.Reason != "" {
 		s += fmt.Sprintf(" (%s)", o.Reason)
 	}
-	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, cursor %d.",
-		s, sayDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes, o.Cursor)
+	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, ", s, sayDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes)
+	if o.step && o.Output != nil {
+		// Cursor is where the step began, and this is where its reader has come.
+		s += fmt.Sprintf("read up to %d.", o.Output.To)
+	} else {
+		s += fmt.Sprintf("cursor %d.", o.Cursor)
+	}
 	if o.Leftover > 0 {
 		s += fmt.Sprintf(" It left %s running, which close ends.", sayCount(o.Leftover, "other"))
 	}
@@ -104,6 +130,9 @@ func (o *processObject) prose() prose {
 	if o.Matched != nil {
 		p.lines = append(p.lines, fmt.Sprintf("matched on %s at %d: %s", o.Matched.Stream, o.Matched.Seq, oneLine(o.Matched.Line, maxWarning)))
 	}
+	if o.Unmatched {
+		p.lines = append(p.lines, sayUnmatched(o.pattern))
+	}
 	switch {
 	case o.Output != nil:
 		p.content = o.Output.Text
@@ -113,9 +142,16 @@ func (o *processObject) prose() prose {
 	return p
 }
 
+// sayUnmatched says that a pattern was looked for in vain.
+func sayUnmatched(pattern string) string {
+	return fmt.Sprintf("no line matched %q", clip(pattern, maxShownValue))
+}
+
 func (o *processObject) lines() prose {
-	p := prose{lines: []string{o.state(),
-		clip("command: "+strings.Join(append([]string{o.Executable}, o.Argv...), " "), maxWarning) + " in " + o.CWD}}
+	p := prose{lines: []string{o.state()}}
+	if !o.step {
+		p.lines = append(p.lines, clip("command: "+strings.Join(append([]string{o.Executable}, o.Argv...), " "), maxWarning)+" in "+o.CWD)
+	}
 	if o.Error != nil {
 		p.lines = append(p.lines, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
 	}

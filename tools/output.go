@@ -34,6 +34,7 @@ type settling struct {
 	pattern string
 	after   uint64
 	wait    time.Duration
+	step    bool // of a dialogue: the caller knows the process well by now
 }
 
 // settleProcess waits until a process ends or its output matches, and makes its
@@ -41,21 +42,28 @@ type settling struct {
 // been started or written to: so this never fails, it shows what is known.
 func (c *call) settleProcess(ctx context.Context, p core.ProcessSnapshot, s settling) *processObject {
 	r := core.Resource{Kind: core.KindProcess, ID: p.ID, Process: &p}
+	looked := false
 	if s.wait > 0 || s.pattern != "" {
 		res, err := c.h.Await(ctx, c.caller, core.AwaitRequest{
 			IDs: []string{p.ID}, Wait: s.wait, Pattern: s.pattern, After: s.after, Progress: c.sayResources,
 		})
 		switch {
 		case err == nil && len(res.Results) == 1 && res.Results[0].Process != nil:
-			r = res.Results[0]
+			r, looked = res.Results[0], true
 		case err != nil && !core.IsContext(err):
 			c.opts.Logger.Warn("waiting for a process failed", slog.String("process", p.ID), slog.Any("error", err))
 		}
 		c.now = time.Now()
 	}
 	o := c.processObject(r)
+	if looked {
+		o.look(s.pattern, s.after)
+	}
 	if s.wait > 0 || s.pattern != "" || s.after > 0 {
 		c.addOutput(o, s.after)
+	}
+	if s.step {
+		o.shorten()
 	}
 	c.afterProcess(o)
 	return o
@@ -64,7 +72,15 @@ func (c *call) settleProcess(ctx context.Context, p core.ProcessSnapshot, s sett
 // processReply makes the object of a process with its last lines.
 func (c *call) processReply(r core.Resource) *processObject {
 	o := c.processObject(r)
-	if since, ok := c.given["after"].(*int64); ok && c.tool == "await" {
+	since, ok := c.given["after"].(*int64)
+	if c.tool == "await" {
+		after := uint64(0)
+		if ok {
+			after = uint64(*since)
+		}
+		o.look(c.given.word("pattern"), after)
+	}
+	if ok && c.tool == "await" {
 		c.addOutput(o, uint64(*since))
 	} else {
 		c.addTail(o)
@@ -82,19 +98,43 @@ func (c *call) processObject(r core.Resource) *processObject {
 }
 
 func (c *call) afterProcess(o *processObject) {
-	switch {
-	case o.Status.Ended():
-		o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": tailLines})
+	if o.Status.Ended() {
+		if o.StdoutBytes+o.StderrBytes > 0 {
+			o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": tailLines})
+		}
 		if o.Leftover > 0 {
 			o.suggest("close", "ends what it left running", args{"id": o.ProcessID})
 		}
 		return
-	case o.Matched != nil:
-		o.suggest("replay", "what it says from here on", args{"id": o.ProcessID, "after": o.Matched.Seq})
 	}
-	o.suggest("await", "waits for its end", args{"ids": []string{o.ProcessID}})
+	if o.Matched != nil {
+		from := o.Matched.Seq
+		if o.Output != nil {
+			from = max(from, o.Output.To)
+		}
+		o.suggest("replay", "what it says from here on", args{"id": o.ProcessID, "after": from})
+	}
+	if o.Unmatched {
+		o.suggestLooking()
+	}
+	if o.step && len(o.Next) > 0 {
+		return
+	}
+	if !o.Unmatched {
+		o.suggest("await", "waits for its end", args{"ids": []string{o.ProcessID}})
+	}
 	o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": tailLines})
 	o.suggest("close", "stops it", args{"id": o.ProcessID})
+}
+
+// suggestLooking adds the call that goes on looking for a pattern, from where
+// this one began: what has come of an unfinished line is part of the line.
+func (o *processObject) suggestLooking() {
+	a := args{"ids": []string{o.ProcessID}, "pattern": o.pattern}
+	if o.after > 0 {
+		a["after"] = o.after
+	}
+	o.suggest("await", "goes on looking for it", a)
 }
 
 // addOutput shows what came since a cursor, the newest if it is very much.

@@ -154,6 +154,28 @@ var replyCases = []replyCase{
 	{name: "replay_summary", tool: "replay", arguments: `{"id":"` + sesID + `","view":"summary"}`, harness: aJournal},
 	{name: "replay_events", tool: "replay", arguments: `{"id":"` + sesID + `","view":"events","limit":2}`, harness: aJournal},
 	{name: "replay_tail", tool: "replay", arguments: `{"id":"` + sesID + `","tail":2}`, harness: aJournal},
+	{name: "start_process_unmatched", tool: "start_process", arguments: `{"executable":"npm","argv":["run","dev"],"pattern":"listening on","wait_ms":500}`,
+		harness: processing(core.OutcomeTimeout, core.ProcessIsRunning, nil, "> dev\n", "> vite\n")},
+	{name: "start_process_failed", tool: "start_process", arguments: `{"executable":"npn","wait_ms":500}`, harness: func() *fake {
+		f := processing(core.OutcomeDone, core.ProcessDoneFailed, nil)()
+		was := f.process()
+		was.StartedAt, was.PID, was.Executable, was.Argv = time.Time{}, 0, "npn", nil
+		was.Error = &core.TurnError{Code: core.CodeNotFound, Message: `the executable "npn" was not found. ` +
+			"Searched: /usr/local/bin, /usr/bin, /bin, /opt/homebrew/bin, /home/u/.local/bin, /home/u/.bun/bin, /home/u/.volta/bin. Install it, give its full path, or add its directory (--path-dir)."}
+		f.process = func() core.ProcessSnapshot { return was }
+		f.await = awaiting(core.OutcomeDone, func() []core.Resource {
+			return []core.Resource{{Kind: core.KindProcess, ID: was.ID, Process: &was}}
+		})
+		return f
+	}},
+	{name: "send_input_matched", tool: "send_input", arguments: `{"process_id":"` + prcID + `","data":"6*7\n","pattern":"^>>> $","wait_ms":5000}`,
+		harness: processing(core.OutcomeMatched, core.ProcessIsRunning, &core.OutputMatch{Seq: 5, Stream: core.TypeStdout, Line: ">>> "}, "x", ">>> ", "6*7\r\n42\r\n", ">>> ")},
+	{name: "send_input_unmatched", tool: "send_input", arguments: `{"process_id":"` + prcID + `","data":"6*7\n","pattern":"^>>> $","wait_ms":5000}`,
+		harness: processing(core.OutcomeTimeout, core.ProcessIsRunning, nil, "x", ">>> ", "6*7\r\n")},
+	{name: "await_unmatched", tool: "await", arguments: `{"ids":["` + prcID + `"],"pattern":"zzz","after":2}`,
+		harness: processing(core.OutcomeTimeout, core.ProcessIsRunning, nil, "> dev\n")},
+	{name: "await_ended_unmatched", tool: "await", arguments: `{"ids":["` + prcID + `"],"pattern":"zzz"}`,
+		harness: processing(core.OutcomeDone, core.ProcessDoneExited, nil, "> dev\n")},
 	{name: "prune_dry_run", tool: "prune", arguments: `{"older_than_ms":1000,"dry_run":true}`, harness: func() *fake {
 		return &fake{prune: func(core.PruneRequest) ([]string, error) { return []string{"ses_1", "ses_2"}, nil }}
 	}},
@@ -323,6 +345,24 @@ func delegating(outcome core.Outcome, turn func() core.Turn) func() *fake {
 				return core.Resource{Kind: core.KindSession, ID: r.ID, Session: view(core.StatusClosed)}, nil
 			},
 		}
+	}
+}
+
+// processing is a process with some output, and a wait for it.
+func processing(outcome core.Outcome, status core.ProcessStatus, m *core.OutputMatch, output ...string) func() *fake {
+	return func() *fake {
+		p := core.ProcessSnapshot{ID: prcID, Status: status, Executable: "npm", Argv: []string{"run", "dev"}, CWD: "/src/app", PID: 4711,
+			Durability: core.Durable, StartedAt: ago(500 * time.Millisecond), LastSeq: uint64(len(output) + 1)}
+		if status.Ended() {
+			p.ExitCode, p.FinishedAt, p.PID = ptr(0), ago(0), 0
+		}
+		for _, s := range output {
+			p.StdoutBytes += int64(len(s))
+		}
+		return &fake{journal: outputEvents(output...), process: func() core.ProcessSnapshot { return p },
+			await: awaiting(outcome, func() []core.Resource {
+				return []core.Resource{{Kind: core.KindProcess, ID: prcID, Process: &p, Matched: m}}
+			})}
 	}
 }
 

@@ -21,6 +21,9 @@ type rowObject struct {
 	ElapsedMS       *int64       `json:"elapsed_ms,omitempty"`
 	PendingRequests []requestRow `json:"pending_requests,omitempty"`
 	Cursor          uint64       `json:"cursor,omitempty"`
+	Unmatched       bool         `json:"unmatched,omitempty"` // no line matched the pattern of the call
+
+	pattern string
 }
 
 // requestRow names a request that the caller knows or can inspect.
@@ -43,6 +46,10 @@ func (c *call) row(r core.Resource) *rowObject {
 	case core.KindProcess:
 		p := c.process(*r.Process)
 		o = &rowObject{Object: "process", ProcessID: p.ProcessID, Status: string(p.Status), ElapsedMS: &p.ElapsedMS, Cursor: p.Cursor}
+		if c.tool == "await" && r.Matched == nil {
+			o.pattern = c.given.word("pattern")
+			o.Unmatched = o.pattern != ""
+		}
 	}
 	return o
 }
@@ -126,6 +133,9 @@ func (o *rowObject) String() string {
 	}
 	if o.Activity != "" {
 		s += "; " + o.Activity
+	}
+	if o.Unmatched {
+		s += "; " + sayUnmatched(o.pattern)
 	}
 	for _, q := range o.PendingRequests {
 		s += fmt.Sprintf("; waits for %s (%s)", q.RequestID, strings.ReplaceAll(string(q.Kind), "_", " "))

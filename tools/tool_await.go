@@ -174,11 +174,31 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 		if in.Until == "any" && len(o.WaitingOn) > 1 {
 			a["until"], why = "any", "waits for the next"
 		}
+		if !in.keepLooking(a, o.WaitingOn) {
+			return // the caller's long pattern: the same call again, for what it has left
+		}
 		o.Next = append([]suggestion{{Tool: "await", Arguments: a, Why: why}}, o.Next...)
 		if o.Outcome == core.OutcomeTimeout {
 			o.Next = o.Next[:1]
 		}
 	}
+}
+
+// maxNextPattern is how long a pattern may be that a suggestion repeats, in
+// bytes: the reply to a wait that ran out is small.
+const maxNextPattern = 80
+
+// keepLooking hands pattern and after on to the call that waits for the rest,
+// if a process is among it. It says whether the call is complete so.
+func (in awaitArgs) keepLooking(a args, rest []string) bool {
+	if in.Pattern == "" || !slices.ContainsFunc(rest, func(id string) bool { return strings.HasPrefix(id, core.PrefixProcess) }) {
+		return true
+	}
+	a["pattern"] = in.Pattern
+	if in.After != nil {
+		a["after"] = *in.After
+	}
+	return len(in.Pattern) <= maxNextPattern
 }
 
 func (o *awaitObject) slots() []slot { return o.shrink }

@@ -40,7 +40,7 @@ var sendInputTool = tool[sendInputArgs, *processObject]{
 		if err != nil {
 			return nil, err
 		}
-		o := c.settleProcess(ctx, res.Process, settling{pattern: in.Pattern, after: res.Before, wait: in.duration(0)})
+		o := c.settleProcess(ctx, res.Process, settling{pattern: in.Pattern, after: res.Before, wait: in.duration(0), step: true})
 		o.Cursor = res.Before
 		return o, nil
 	},
