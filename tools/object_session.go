@@ -81,9 +81,28 @@ func (c *call) session(v core.SessionView) *sessionObject {
 	}
 	if v.Last != nil {
 		o.LastTurn = c.turn(*v.Last, nil)
+		o.LastTurn.inSession(v.Session)
+		o.LastTurn.repeats = c.repeatsAnswers()
+		o.LastTurn.text.more = c.restOfTurn(v.Last.ID)
 		o.shrink = append(o.shrink, o.LastTurn.slots()...)
 	}
 	return o
+}
+
+// repeatsAnswers says whether the call's reply about a session is most likely
+// the second to bring the last answer: not that of a wait, nor one for which the
+// caller has chosen the size.
+func (c *call) repeatsAnswers() bool {
+	_, sized := c.given["max_bytes"]
+	return c.tool == "close" || c.tool == "inspect" && !sized
+}
+
+// restOfTurn says how to read on in the answer of a turn that the reply is not
+// about.
+func (c *call) restOfTurn(turn string) func(int) string {
+	return func(offset int) string {
+		return strings.Replace(c.restOfText(offset), "{id", fmt.Sprintf("{id: %q", turn), 1)
+	}
 }
 
 func (o *sessionObject) slots() []slot { return o.shrink }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -19,6 +20,9 @@ const (
 	maxWarnings = 8
 	shownFiles  = 5 // files that prose names
 	shownUntold = 3 // and of those that the agent did not report
+	// maxRepeated bounds an answer in a reply that is not about the answer, in
+	// bytes.
+	maxRepeated = 1 << 10
 )
 
 // turnObject is a turn as callers read it. delegate and interrupt add a field
@@ -63,12 +67,17 @@ type turnObject struct {
 	shrink    []slot   // everything but Text
 	files     []fileObject
 	continues bool // a cut text says where it goes on
-	pageMax   int  // how long a page of the text may be
+	// sessionEnds says that the session is over, or closes by itself.
+	sessionEnds bool
+	cutAt       int  // where the missing part of the text begins, 0 when none is missing
+	repeats     bool // the caller has most likely read the text: it is shown in short
+	pageMax     int  // how long a page of the text may be
 }
 
 type turnError struct {
 	Code     core.Code       `json:"code"`
 	Message  string          `json:"message"`
+	Hint     string          `json:"hint,omitempty"`
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
@@ -153,6 +162,20 @@ func (c *call) turnError(o *turnObject, t core.Turn) {
 	o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{t.Error.Message, c.wholeObject(t.ID)}})
 }
 
+// inSession tells the turn how its session is.
+func (o *turnObject) inSession(s core.Session) {
+	o.sessionEnds = s.Status == core.StatusClosing || !s.Status.Live()
+	if o.needsSignIn() {
+		o.Error.Hint = signIn(s.Provider)
+	}
+}
+
+// needsSignIn says that the turn failed for want of a sign-in, and nobody has
+// said yet what to do about it.
+func (o *turnObject) needsSignIn() bool {
+	return o.Error != nil && o.Error.Code == core.TurnAuthRequired && !strings.Contains(o.Error.Message, "login")
+}
+
 // answer fetches the turn's text, when there is one.
 func (c *call) answer(o *turnObject, t core.Turn) {
 	if !t.Status.Ended() {
@@ -229,9 +252,12 @@ func (s turnTextSlot) apply(max int) {
 		o.page(max)
 		return
 	}
+	if o.repeats {
+		max = min(max, maxRepeated)
+	}
 	var offset int
 	o.Text, offset = o.text.cut(max)
-	o.Truncated = len(o.text.text) > max
+	o.Truncated, o.cutAt = len(o.text.text) > max, offset
 	o.TextBytes, o.NextOffset = 0, 0
 	if o.Truncated {
 		o.TextBytes = len(o.text.text)

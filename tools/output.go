@@ -59,7 +59,8 @@ func (c *call) settleProcess(ctx context.Context, p core.ProcessSnapshot, s sett
 	if looked {
 		o.look(s.pattern, s.after)
 	}
-	if s.wait > 0 || s.pattern != "" || s.after > 0 {
+	silent := o.Status.Ended() && o.StdoutBytes+o.StderrBytes == 0
+	if !silent && (s.wait > 0 || s.pattern != "" || s.after > 0) {
 		c.addOutput(o, s.after)
 	}
 	if s.step {

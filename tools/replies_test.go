@@ -176,6 +176,34 @@ var replyCases = []replyCase{
 		harness: processing(core.OutcomeTimeout, core.ProcessIsRunning, nil, "> dev\n")},
 	{name: "await_ended_unmatched", tool: "await", arguments: `{"ids":["` + prcID + `"],"pattern":"zzz"}`,
 		harness: processing(core.OutcomeDone, core.ProcessDoneExited, nil, "> dev\n")},
+	{name: "close_after_the_answer", tool: "close", arguments: `{"id":"` + sesID + `"}`, harness: func() *fake {
+		last := longTurn()
+		return &fake{text: longAnswer(), close: func(core.CloseRequest) (core.Resource, error) {
+			v := core.SessionView{Session: aSession(core.StatusClosed), Last: &last}
+			return core.Resource{Kind: core.KindSession, ID: sesID, Session: &v}, nil
+		}}
+	}},
+	{name: "await_whole_answer", tool: "await", arguments: `{"ids":["` + trnID + `"]}`, harness: awaitingOne(core.OutcomeDone, func() core.Resource {
+		t := doneTurn()
+		t.Text = strings.Repeat("All tests pass now. ", 250)
+		return turnResource(t)
+	})},
+	{name: "await_delegated", tool: "await", arguments: `{"ids":["` + trnID + `"]}`, harness: awaitingOne(core.OutcomeDone, func() core.Resource {
+		r := turnResource(doneTurn())
+		r.Session.Session.Status = core.StatusClosing
+		return r
+	})},
+	{name: "await_auth_required", tool: "await", arguments: `{"ids":["` + trnID + `"]}`, harness: awaitingOne(core.OutcomeDone, func() core.Resource {
+		t := aTurn(core.TurnDoneFailed)
+		t.Error = &core.TurnError{Code: core.TurnAuthRequired, Message: "unexpected status 401 Unauthorized"}
+		return turnResource(t)
+	})},
+	{name: "inspect_closing", tool: "inspect", arguments: `{"id":"` + sesID + `"}`, harness: func() *fake {
+		return &fake{get: func(string) (core.Resource, error) {
+			v := core.SessionView{Session: aSession(core.StatusClosing)}
+			return core.Resource{Kind: core.KindSession, ID: sesID, Session: &v}, nil
+		}}
+	}},
 	{name: "prune_dry_run", tool: "prune", arguments: `{"older_than_ms":1000,"dry_run":true}`, harness: func() *fake {
 		return &fake{prune: func(core.PruneRequest) ([]string, error) { return []string{"ses_1", "ses_2"}, nil }}
 	}},
@@ -354,7 +382,10 @@ func processing(outcome core.Outcome, status core.ProcessStatus, m *core.OutputM
 		p := core.ProcessSnapshot{ID: prcID, Status: status, Executable: "npm", Argv: []string{"run", "dev"}, CWD: "/src/app", PID: 4711,
 			Durability: core.Durable, StartedAt: ago(500 * time.Millisecond), LastSeq: uint64(len(output) + 1)}
 		if status.Ended() {
-			p.ExitCode, p.FinishedAt, p.PID = ptr(0), ago(0), 0
+			p.FinishedAt, p.PID = ago(0), 0
+		}
+		if status == core.ProcessDoneExited {
+			p.ExitCode = ptr(0)
 		}
 		for _, s := range output {
 			p.StdoutBytes += int64(len(s))

@@ -45,6 +45,8 @@ type suggestion struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
 	Why       string         `json:"why"`
+
+	rest *turnObject // the turn whose cut answer this call reads on
 }
 
 // args are the arguments of a suggestion.
@@ -63,6 +65,29 @@ func (n *nexts) suggest(tool, why string, a args) {
 	n.Next = append(n.Next, suggestion{Tool: tool, Arguments: a, Why: why})
 }
 
+// suggestRest adds the call that reads on where the answer of a turn is cut. It
+// is shown only in a half of the reply that does cut it.
+func (n *nexts) suggestRest(t *turnObject) {
+	n.Next = append(n.Next, suggestion{Tool: "inspect", Why: "the answer from where it is cut", rest: t})
+}
+
+// settled gives the suggestions as they are once the reply has been cut.
+func settled(next []suggestion) []suggestion {
+	var out []suggestion
+	for _, s := range next {
+		if s.rest != nil {
+			if !s.rest.Truncated {
+				continue
+			}
+			s.Arguments = args{"id": s.rest.TurnID, "offset": s.rest.cutAt}
+		}
+		if len(out) < maxNext {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // nextLine says suggestions in prose.
 func nextLine(next []suggestion) string {
 	if len(next) == 0 {
@@ -76,13 +101,18 @@ func nextLine(next []suggestion) string {
 }
 
 // keepKnown drops suggestions of tools that this server does not offer, and
-// all behind the third.
+// all behind the third that is sure to be shown.
 func (c *call) keepKnown(next []suggestion) []suggestion {
 	out := next[:0]
+	sure := 0
 	for _, n := range next {
-		if c.offers(n.Tool) && len(out) < maxNext {
-			out = append(out, n)
+		if !c.offers(n.Tool) || sure == maxNext {
+			continue
 		}
+		if n.rest == nil {
+			sure++
+		}
+		out = append(out, n)
 	}
 	return out
 }
@@ -90,11 +120,14 @@ func (c *call) keepKnown(next []suggestion) []suggestion {
 // result shapes a body into a reply whose halves both keep the call's budget.
 func (c *call) result(b body) *mcp.CallToolResult {
 	next := b.nextCalls()
-	*next = c.keepKnown(*next)
+	all := c.keepKnown(*next)
 	slots := b.slots()
-	structured := fit(slots, c.budget, func() []byte { return encode(b) })
+	structured := fit(slots, c.budget, func() []byte {
+		*next = settled(all)
+		return encode(b)
+	})
 	links := b.links()
-	text := fit(slots, c.budget-linkRoom, func() string { return b.prose().render(*next) })
+	text := fit(slots, c.budget-linkRoom, func() string { return b.prose().render(settled(all)) })
 	if len(links) == 0 {
 		links = b.links()
 	}

@@ -58,7 +58,11 @@ func (o *turnObject) prose() prose {
 func (o *turnObject) outcome() string {
 	var facts []string
 	if o.Error != nil {
-		facts = append(facts, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
+		said := fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning))
+		if o.Error.Hint != "" {
+			said = strings.TrimRight(said, ".") + ". " + strings.TrimRight(o.Error.Hint, ".")
+		}
+		facts = append(facts, said)
 	}
 	if o.StructuredError != "" {
 		facts = append(facts, "the answer does not meet output_schema: "+oneLine(o.StructuredError, maxWarning))

@@ -99,9 +99,7 @@ func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.Se
 		return ""
 	}
 	o.Next = nil
-	if len(o.text.text) > c.budget/2 {
-		o.suggest("inspect", "the whole answer, in pages", args{"id": o.TurnID, "offset": 0})
-	}
+	o.suggestRest(o)
 	o.suggest("replay", "the steps it took", args{"id": o.TurnID, "view": "summary"})
 	o.suggest("start_session", "continues the conversation", args{"resume": o.SessionID})
 	return r.Session.Session.Status

@@ -42,6 +42,13 @@ func (c *call) settleTurn(ctx context.Context, t core.Turn, wait time.Duration) 
 func (c *call) turnReply(r core.Resource, timedOut bool) *turnObject {
 	t := *r.Turn
 	o := c.turn(t, r.Pending())
+	if r.Session != nil {
+		o.inSession(r.Session.Session)
+	} else if o.needsSignIn() {
+		if s, err := c.h.Get(c.ctx, c.caller.Owner, t.SessionID); err == nil && s.Session != nil {
+			o.inSession(s.Session.Session)
+		}
+	}
 	c.afterTurn(o)
 	if !timedOut || t.Status.Ended() {
 		return o
@@ -74,13 +81,16 @@ func (c *call) afterTurn(o *turnObject) {
 		if o.Status == core.TurnIsQueued {
 			o.suggest("interrupt", "takes it out of the queue", args{"session_id": session, "turn_id": turn})
 		}
-	case len(o.text.text) > c.budget/2:
-		o.suggest("inspect", "the whole answer, in pages", args{"id": turn, "offset": 0})
-		o.suggest("close", "ends the session when you are done", args{"id": session})
 	case o.Status == core.TurnDoneCompleted:
+		o.suggestRest(o)
 		o.suggest("replay", "the steps it took", args{"id": turn, "view": "summary"})
-		o.suggest("close", "ends the session when you are done", args{"id": session})
+		if o.sessionEnds {
+			o.suggest("start_session", "continues the conversation", args{"resume": session})
+		} else {
+			o.suggest("close", "ends the session when you are done", args{"id": session})
+		}
 	default:
+		o.suggestRest(o)
 		o.suggest("replay", "what led to it", args{"id": turn, "view": "summary"})
 		o.suggest("inspect", "what the session can still do", args{"id": session})
 	}
@@ -103,6 +113,8 @@ func (c *call) afterSession(o *sessionObject) {
 	case o.Status == core.StatusIdle:
 		o.suggest("send_message", "with your own prompt", args{"session_id": id, "prompt": "<your prompt>"})
 		o.suggest("close", "ends it when you are done", args{"id": id})
+	case o.Status == core.StatusClosing:
+		o.suggest("await", "waits for its end", args{"ids": []string{id}})
 	default:
 		o.suggest("await", "waits until it is ready", args{"ids": []string{id}})
 	}
