@@ -30,12 +30,12 @@ func (g given) word(name string) string {
 func readArguments(tool string, raw json.RawMessage, fields []field, into any) (given, error) {
 	members, err := readMembers(raw)
 	if err != nil {
-		return nil, invalid(tool, fields, []string{"the arguments must be one object, not " + kindOf(raw)})
+		return nil, invalid(tool, fields, true, []string{"the arguments must be one object, not " + kindOf(raw)})
 	}
 	r := reader{given: given{}}
 	r.readStruct("", members, fields, reflect.ValueOf(into).Elem())
 	if len(r.problems) > 0 {
-		return nil, invalid(tool, fields, r.problems)
+		return nil, invalid(tool, fields, r.lost, r.problems)
 	}
 	for _, f := range fields {
 		if f.wait || f.key {
@@ -45,7 +45,13 @@ func readArguments(tool string, raw json.RawMessage, fields []field, into any) (
 	return r.given, nil
 }
 
-func invalid(tool string, fields []field, problems []string) error {
+// invalid refuses arguments. One who is lost is told all that there are: a wrong
+// value has its words in the problem itself.
+func invalid(tool string, fields []field, lost bool, problems []string) error {
+	refused := core.Errorf(core.CodeInvalidArgument, "%s", strings.Join(problems, "; "))
+	if !lost {
+		return refused
+	}
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name
@@ -57,12 +63,13 @@ func invalid(tool string, fields []field, problems []string) error {
 	if len(names) > 0 {
 		takes = tool + " takes: " + strings.Join(names, ", ") + "."
 	}
-	return core.Errorf(core.CodeInvalidArgument, "%s", strings.Join(problems, "; ")).WithHint("%s", takes)
+	return refused.WithHint("%s", takes)
 }
 
 // reader collects what is wrong, and the values as they were read.
 type reader struct {
 	problems []string
+	lost     bool // a name was wrong or missing, and nothing near it is known
 	given    given
 }
 
@@ -82,6 +89,7 @@ func (r *reader) readStruct(path string, given map[string]json.RawMessage, field
 		if !ok || isNull(raw) {
 			if f.required {
 				r.problem("%s%s is required", path, f.name)
+				r.lost = r.lost || path == ""
 			}
 			continue
 		}
@@ -117,6 +125,7 @@ func (r *reader) refuseUnknown(path string, given map[string]json.RawMessage, fi
 			r.problem("unknown argument %s%s (did you mean %s?)", path, shown, near)
 		} else {
 			r.problem("unknown argument %s%s", path, shown)
+			r.lost = r.lost || path == ""
 		}
 	}
 }
@@ -252,6 +261,9 @@ func (r *reader) check(what string, f field, v reflect.Value) {
 			r.problem("%s must not be empty", what)
 		case s != "" && len(f.enum) > 0 && !slices.Contains(f.enum, s):
 			r.wrongWord(what, s, f.enum)
+			if f.instead[s] != "" {
+				r.problems[len(r.problems)-1] += ": " + f.instead[s]
+			}
 		case f.max != nil && int64(len(s)) > *f.max:
 			r.problem("%s has %d bytes, at most %d are allowed", what, len(s), *f.max)
 		}

@@ -124,7 +124,8 @@ func TestWrongArgumentsAreRefusedByName(t *testing.T) {
 			if e.Message != tc.want {
 				t.Errorf("got  %s\nwant %s", e.Message, tc.want)
 			}
-			if !strings.HasPrefix(e.Hint, "tool takes: name (required), mode,") {
+			lost := strings.Contains(tc.want, "is required") || strings.Contains(tc.want, "must be one object") || strings.HasSuffix(tc.want, "zzz")
+			if strings.HasPrefix(e.Hint, "tool takes: name (required), mode,") != lost || !lost && e.Hint != "" {
 				t.Errorf("the hint is %q", e.Hint)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -62,9 +63,9 @@ func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
 	c.code = e.Code
 	var o errorObject
 	o.Error.Code, o.Error.Retryable = e.Code, e.Retryable
-	o.Error.Message, o.Error.Hint = clip(e.Message, maxErrorText), clip(e.Hint, maxErrorText)
+	o.Error.Message, o.Error.Hint = clip(fewDirs(e.Message), maxErrorText), clip(c.hint(e), maxErrorText)
 	o.Error.Details = c.details(e.Details)
-	o.Next = c.keepKnown(c.afterError(e.Code, e.Retryable, o.Error.Details))
+	o.Next = c.keepKnown(c.afterError(e, o.Error.Details))
 
 	text := fmt.Sprintf("%s: %s.", o.Error.Code, strings.TrimRight(o.Error.Message, "."))
 	if o.Error.Hint != "" {
@@ -83,6 +84,34 @@ func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
 	}
 }
 
+// hint is an error's advice, with what only the call's own words show.
+func (c *call) hint(e *core.Error) string {
+	names, ok := e.Details["providers"].([]string)
+	if e.Code != core.CodeProviderUnknown || !ok {
+		return fewDirs(e.Hint)
+	}
+	hint := "list_providers shows which are ready." // the details name them all
+	if near := nearest(clip(c.given.word("provider"), maxShownValue), names); near != "" {
+		hint = fmt.Sprintf("Did you mean %s? %s", near, hint)
+	}
+	return hint
+}
+
+// shownDirs is how many of the directories that were searched an error names:
+// a caller who does not believe it looks at list_providers.
+const shownDirs = 2
+
+// fewDirs shortens the list of directories in "Searched: a, b, c. Install it".
+func fewDirs(s string) string {
+	const searched = "Searched: "
+	head, rest, ok := strings.Cut(s, searched)
+	list, tail, end := strings.Cut(rest, ". ")
+	if dirs := strings.Split(list, ", "); ok && end && len(dirs) > shownDirs+1 {
+		return head + searched + some(dirs, shownDirs) + ". " + tail
+	}
+	return s
+}
+
 // details shows domain values in an error as the objects that callers know, and
 // keeps them small.
 func (c *call) details(in map[string]any) map[string]any {
@@ -93,6 +122,9 @@ func (c *call) details(in map[string]any) map[string]any {
 	room := maxErrorText
 	for _, k := range slices.Sorted(maps.Keys(in)) {
 		v := c.detail(in[k])
+		if dirs, ok := v.([]string); ok && k == "searched" && len(dirs) > shownDirs+1 {
+			v = append(dirs[:shownDirs:shownDirs], fmt.Sprintf("and %d more", len(dirs)-shownDirs))
+		}
 		if b := encode(v); len(b) > room {
 			v = clip(strings.Trim(string(b), `"`), room)
 		}
@@ -148,8 +180,9 @@ func factLine(details map[string]any) string {
 
 // afterError suggests what helps after an error, from its code, its details and
 // the arguments of the call.
-func (c *call) afterError(code core.Code, retryable bool, details map[string]any) []suggestion {
+func (c *call) afterError(e *core.Error, details map[string]any) []suggestion {
 	var n nexts
+	code := e.Code
 	session, turn := c.idOf(details, "session_id", "session"), c.idOf(details, "turn_id", "turn")
 	switch code {
 	case core.CodeProviderUnknown, core.CodeProviderNotReady:
@@ -163,7 +196,7 @@ func (c *call) afterError(code core.Code, retryable bool, details map[string]any
 	case core.CodeQueueFull:
 		n.suggest("await", "the queue moves on when a turn ends", args{"ids": []string{session}})
 	case core.CodeSessionUnavailable, core.CodeSessionClosed:
-		if retryable {
+		if e.Retryable {
 			n.suggest("await", "until it is ready", args{"ids": []string{session}})
 			break
 		}
@@ -179,7 +212,7 @@ func (c *call) afterError(code core.Code, retryable bool, details map[string]any
 	case core.CodeRequestNotPending, core.CodeAction, core.CodeScope, core.CodeMissingAnswer, core.CodeResponseRejected:
 		n.suggest("inspect", "what it asks and takes", args{"id": first(c.idOf(details, "request_id", "request"), c.given.word("id"))})
 	case core.CodeNotFound:
-		n.suggest("list", "the ids that there are", args{"kind": kindOfID(first(c.given.word("id"), c.given.word("request_id"), c.given.word("session_id")))})
+		n.suggest("list", "the ids that there are", args{"kind": c.missingKind(e)})
 	case core.CodeCapacity:
 		kind := "sessions"
 		if limit, _ := details["limit"].(string); strings.HasPrefix(limit, "max_processes") {
@@ -242,6 +275,17 @@ func first(words ...string) string {
 		}
 	}
 	return ""
+}
+
+// missingKind is the kind of what was not found: the one that the error's hint
+// speaks of, so that both say the same, else that of the call's id.
+func (c *call) missingKind(e *core.Error) string {
+	for _, kind := range []string{"sessions", "turns", "requests", "processes"} {
+		if strings.Contains(e.Hint, strconv.Quote(kind)) {
+			return kind
+		}
+	}
+	return kindOfID(first(c.given.word("id"), c.given.word("request_id"), c.given.word("session_id")))
 }
 
 // kindOfID is the plural word of what an id of ours names; a chosen id is most

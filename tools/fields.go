@@ -28,7 +28,8 @@ type (
 //
 // The option wait marks an argument that only says how long a call may wait,
 // so that it does not count for idempotency; key marks the idempotency key.
-// For a string max bounds its bytes, for a list its items.
+// For a string max bounds its bytes, for a list its items. A tag instead:"X=..."
+// says what to do for one who gives X, which is none of the enum.
 type field struct {
 	name     string
 	alias    string
@@ -39,6 +40,7 @@ type field struct {
 	key      bool
 	doc      string
 	enum     []string
+	instead  map[string]string // what does what a wrong word asks for
 	min, max *int64
 }
 
@@ -80,6 +82,9 @@ func fieldOf(sf reflect.StructField, i int) field {
 	}
 	if e := sf.Tag.Get("enum"); e != "" {
 		f.enum = strings.Split(e, "|")
+	}
+	if word, advice, ok := strings.Cut(sf.Tag.Get("instead"), "="); ok {
+		f.instead = map[string]string{word: advice}
 	}
 	f.min, f.max = bound(sf, "min"), bound(sf, "max")
 	return f

@@ -12,7 +12,7 @@ func TestAtALimitTheListOfWhatCountsIsSuggested(t *testing.T) {
 		"max_processes": "processes", "max_processes_per_owner": "processes",
 	} {
 		c := &call{surface: &surface{}}
-		next := c.afterError(core.CodeCapacity, true, map[string]any{"limit": limit})
+		next := c.afterError(core.Errorf(core.CodeCapacity, "full").Retry(), map[string]any{"limit": limit})
 		if len(next) != 1 || next[0].Tool != "list" || next[0].Arguments["kind"] != kind {
 			t.Errorf("%s: %+v", limit, next)
 		}

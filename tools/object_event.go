@@ -57,6 +57,21 @@ func (o *eventObject) whole(e core.Event, raw bool) *eventObject {
 	return o
 }
 
+// nameOnly leaves of a provider's own frame, which nothing here could read, what
+// it is: the views events and raw have it whole.
+func (o *eventObject) nameOnly() {
+	if o.Type != core.TypeProviderEvent {
+		return
+	}
+	var e core.ProviderEvent
+	if json.Unmarshal(o.Data, &e) != nil || len(e.Data) == 0 {
+		return
+	}
+	o.Bytes = len(o.Data)
+	e.Data = nil
+	o.Data = encode(e)
+}
+
 // cut makes an event that is larger than a page fit into max bytes. A text in it
 // keeps its beginning and end; data without such a text comes as the beginning
 // of its JSON.

@@ -73,8 +73,9 @@ func (c *call) process(p core.ProcessSnapshot) *processObject {
 		o.shrink = append(o.shrink, textSlot{dst: &o.Argv[i], src: longText{p.Argv[i], whole}})
 	}
 	if p.Error != nil {
-		o.Error = &turnError{Code: p.Error.Code, Message: p.Error.Message}
-		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{p.Error.Message, whole}})
+		message := fewDirs(p.Error.Message)
+		o.Error = &turnError{Code: p.Error.Code, Message: message}
+		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{message, whole}})
 	}
 	if m := encodeMap(p.Metadata); m != nil {
 		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})

@@ -128,6 +128,9 @@ func (p *pager) add(e core.Event) bool {
 		}
 		o.summary(line)
 	}
+	if view == viewJoined && !slices.Contains(p.in.Types, string(core.TypeProviderEvent)) {
+		o.nameOnly()
+	}
 	line := sayEvent(o, view)
 	size := len(encode(o)) + 1
 	if len(p.events) > 0 && (len(p.events) >= p.limit || size > p.room || len(line)+1 > p.text) {

@@ -204,6 +204,53 @@ var replyCases = []replyCase{
 			return core.Resource{Kind: core.KindSession, ID: sesID, Session: &v}, nil
 		}}
 	}},
+	{name: "await_timeout_asking", tool: "await", arguments: `{"ids":["` + trnID + `"]}`, harness: awaitingOne(core.OutcomeTimeout, func() core.Resource {
+		t := aTurn(core.TurnIsAwaitingInput)
+		t.Activity = "waiting for an answer: Run this command?"
+		q := anApproval()
+		q.AskedUser = core.AskedNow
+		return turnResource(t, q)
+	})},
+	{name: "list_providers_bare", tool: "list_providers", arguments: `{}`, harness: func() *fake {
+		return &fake{providers: func(string) ([]core.ProviderInfo, error) {
+			all := someProviders()
+			all[1].Status = core.Status{Reason: `the executable "codex" was not found`, Authenticated: "no", Searched: []string{"/usr/bin", "/bin"}}
+			all[2].Status.Searched = []string{"/usr/bin", "/bin"}
+			return all, nil
+		}}
+	}},
+	{name: "list_providers_signed_out", tool: "list_providers", arguments: `{}`, harness: func() *fake {
+		return &fake{providers: func(string) ([]core.ProviderInfo, error) {
+			all := someProviders()
+			all[1].Status.Authenticated = "no"
+			return all, nil
+		}}
+	}},
+	{name: "provider_missing", tool: "delegate", arguments: `{"provider":"codex","prompt":"p"}`, harness: func() *fake {
+		return &fake{start: func(core.StartRequest) (core.SessionView, error) {
+			return core.SessionView{}, core.Errorf(core.CodeProviderNotReady, `the executable "codex" was not found`).
+				WithHint("Install it (npm install -g @openai/codex), or name its directory with --path-dir.").
+				WithDetail("searched", strings.Fields("/usr/local/bin /usr/bin /bin /opt/homebrew/bin /home/u/.local/bin /home/u/.bun/bin"))
+		}}
+	}},
+	{name: "provider_unknown", tool: "delegate", arguments: `{"provider":"codx","prompt":"p"}`, harness: func() *fake {
+		return &fake{start: func(core.StartRequest) (core.SessionView, error) {
+			names := []string{"claude", "codex", "demo", "gemini"}
+			return core.SessionView{}, core.Errorf(core.CodeProviderUnknown, "there is no provider %q", "codx").
+				WithHint("Providers: %s. list_providers shows which are ready.", strings.Join(names, ", ")).WithDetail("providers", names)
+		}}
+	}},
+	{name: "wrong_word", tool: "delegate", arguments: `{"provider":"codex","prompt":"","approval_mode":"yolo"}`},
+	{name: "wrong_signal", tool: "send_input", arguments: `{"process_id":"` + prcID + `","signal":"SIGKILL"}`},
+	{name: "await_not_found", tool: "await", arguments: `{"ids":["trn_x"]}`, harness: func() *fake {
+		return &fake{await: func(context.Context, core.AwaitRequest) (core.AwaitResult, error) {
+			return core.AwaitResult{}, core.Errorf(core.CodeNotFound, "there is no turn %q", "trn_x").WithHint("list {kind: %q} shows those there are.", "turns")
+		}}
+	}},
+	{name: "replay_provider_event", tool: "replay", arguments: `{"id":"` + sesID + `"}`, harness: func() *fake {
+		return &fake{journal: []core.Event{event(1, core.TypeProviderEvent,
+			`{"kind":"item/completed: userMessage","data":{"item":{"type":"userMessage","id":"i","content":[{"type":"text","text":"make the tests pass"}]}}}`)}}
+	}},
 	{name: "prune_dry_run", tool: "prune", arguments: `{"older_than_ms":1000,"dry_run":true}`, harness: func() *fake {
 		return &fake{prune: func(core.PruneRequest) ([]string, error) { return []string{"ses_1", "ses_2"}, nil }}
 	}},

@@ -24,6 +24,7 @@ type rowObject struct {
 	Unmatched       bool         `json:"unmatched,omitempty"` // no line matched the pattern of the call
 
 	pattern string
+	ids     bool // the ids stay, however little room there is
 }
 
 // requestRow names a request that the caller knows or can inspect.
@@ -62,7 +63,23 @@ func (c *call) turnRow(t core.Turn, pending []core.Request) *rowObject {
 		QuietMS: full.QuietMS, ElapsedMS: &full.ElapsedMS, Cursor: t.LastSeq,
 	}
 	o.addPending(pending)
+	if t.Status == core.TurnIsAwaitingInput && len(pending) > 0 {
+		o.Activity = oneLine("asks: "+asked(pending[0]), maxActivity)
+	}
 	return o
+}
+
+// asked is what a request is about: the deed or the question, before the words
+// around it.
+func asked(q core.Request) string {
+	var about string
+	if d := q.Details; d != nil {
+		about = first(d.Command, d.Path)
+	}
+	if about == "" && len(q.Questions) > 0 {
+		about = q.Questions[0].Prompt
+	}
+	return first(about, q.Prompt)
 }
 
 func (c *call) sessionRow(v core.SessionView) *rowObject {
@@ -78,6 +95,9 @@ func (c *call) sessionRow(v core.SessionView) *rowObject {
 		}
 	}
 	o.addPending(pending)
+	if o.TurnID != "" && v.Session.Status == core.StatusAwaitingInput && len(pending) > 0 {
+		o.Activity = oneLine("asks: "+asked(pending[0]), maxActivity)
+	}
 	return o
 }
 
@@ -87,16 +107,27 @@ func (o *rowObject) addPending(pending []core.Request) {
 	}
 }
 
+// leastActivity is the shortest beginning of an activity that is of use, in
+// bytes.
+const leastActivity = 40
+
 // shorten keeps a row of a reply about n ids within timeoutRow, together with
-// its share of what stands around the rows. First the activity gives way, then
-// the last of the requests.
+// its share of what stands around the rows. First the activity gives way, down to
+// what can be understood, then what the caller of the turn knows, then the rest
+// of the activity and the last of the requests.
 func (o *rowObject) shorten(n int) *rowObject {
 	const perID, around = 40, 110 // in waiting_on and next; outcome and the rest
 	room := timeoutRow - perID - around/n
 	for over := len(encode(o)) - room; over > 0; over = len(encode(o)) - room {
 		switch {
+		case len(o.Activity) > leastActivity:
+			o.Activity = clip(o.Activity, max(leastActivity, len(o.Activity)-over))
+		case o.Object == "turn" && !o.ids && o.SessionID != "":
+			o.SessionID = ""
+		case o.Object == "turn" && !o.ids:
+			o.Object = ""
 		case o.Activity != "":
-			o.Activity = clip(o.Activity, max(0, len(o.Activity)-over))
+			o.Activity = ""
 		case len(o.PendingRequests) > 1:
 			o.PendingRequests = o.PendingRequests[:len(o.PendingRequests)-1]
 		default:

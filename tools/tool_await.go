@@ -146,7 +146,7 @@ func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, n int) {
 		o.shrink = append(o.shrink, full.slots()...)
 	}
 	if len(asked.Pending) > 0 {
-		asked.PendingRequests = nil
+		asked.PendingRequests, asked.Activity = nil, "" // what it asks follows
 		o.Results[len(o.Results)-1] = asked
 	}
 }

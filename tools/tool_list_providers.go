@@ -35,6 +35,7 @@ var listProvidersTool = tool[listProvidersArgs, *providersObject]{
 // providersObject is the list of coding agents.
 type providersObject struct {
 	nexts
+	Note      string            `json:"note,omitempty"`
 	Providers []*providerObject `json:"providers"`
 }
 
@@ -62,26 +63,70 @@ type providerObject struct {
 
 func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
 	o := &providersObject{Providers: []*providerObject{}}
-	ready := ""
+	var best *providerObject // of the real agents
+	demo := false
 	for _, in := range infos {
 		p := newProvider(in, whole)
 		o.Providers = append(o.Providers, p)
-		// The built-in demo is always ready; a real agent is the better advice.
-		if p.Ready && (ready == "" || ready == demoProvider) {
-			ready = p.Provider
+		if p.Provider == demoProvider {
+			demo = true
+		} else if best == nil || p.fitness() > best.fitness() {
+			best = p
 		}
 	}
-	if ready != "" {
-		o.suggest("delegate", "one task, with your own prompt", args{"provider": ready, "prompt": "<your prompt>"})
-		o.suggest("start_session", "opens a conversation", args{"provider": ready})
-	}
-	if !whole && len(infos) > 0 {
-		o.suggest("list_providers", "its models and options", args{"provider": first(ready, infos[0].Spec.Name)})
+	switch {
+	case best == nil:
+		if whole && demo {
+			o.suggest("delegate", "plays its script; it does no work", args{"provider": demoProvider, "prompt": "say hello"})
+		}
+	case best.fitness() == fitForWork:
+		o.suggest("delegate", "one task, with your own prompt", args{"provider": best.Provider, "prompt": "<your prompt>"})
+		o.suggest("start_session", "opens a conversation", args{"provider": best.Provider})
+		if !whole {
+			o.suggest("list_providers", "its models and options", args{"provider": best.Provider})
+		}
+	default:
+		o.Note = best.trouble()
+		if !whole && demo {
+			o.Note += " demo only plays a script."
+		}
+		again := args{"refresh": true}
+		if whole || best.Ready {
+			again["provider"] = best.Provider
+		}
+		o.suggest("list_providers", "looks again, once that is done", again)
 	}
 	return o
 }
 
-// demoProvider is the scripted agent that every build has.
+// How near a provider is to doing work.
+const (
+	notReady = iota
+	notSignedIn
+	fitForWork
+)
+
+// fitness says how near the provider is to doing work.
+func (p *providerObject) fitness() int {
+	switch {
+	case !p.Ready:
+		return notReady
+	case p.Authenticated == "no":
+		return notSignedIn
+	}
+	return fitForWork
+}
+
+// trouble says what keeps the best provider of a list from doing work.
+func (p *providerObject) trouble() string {
+	if p.fitness() == notSignedIn {
+		return p.Provider + " seems not to be signed in. " + signIn(p.Provider)
+	}
+	return "No coding agent is ready: install one."
+}
+
+// demoProvider is the scripted agent that every build has. It is always ready,
+// and never the advice for real work.
 const demoProvider = "demo"
 
 func newProvider(in core.ProviderInfo, whole bool) *providerObject {
@@ -91,13 +136,13 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 		Version: in.Status.Version, Authenticated: first(in.Status.Authenticated, "unknown"), Transport: def.Name, caps: def.Capabilities,
 	}
 	if !whole {
-		p.Capabilities = notNative(def.Capabilities)
-		if !p.Ready {
-			p.Install = in.Spec.Install
-		}
+		p.brief(in)
 		return p
 	}
-	p.Evidence, p.Install, p.Executable = in.Status.Evidence, in.Spec.Install, in.Status.Executable
+	if !p.Ready {
+		p.Install = in.Spec.Install
+	}
+	p.Evidence, p.Executable = in.Status.Evidence, in.Status.Executable
 	p.Searched, p.Models = in.Status.Searched, in.Status.Models
 	p.Options = in.Spec.Options
 	for _, t := range in.Spec.Transports {
@@ -105,6 +150,19 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 		p.Transports = append(p.Transports, t)
 	}
 	return p
+}
+
+// brief is a provider among others: of one that is not there, only how to get
+// it.
+func (p *providerObject) brief(in core.ProviderInfo) {
+	if p.Ready {
+		p.Capabilities = notNative(p.caps)
+		return
+	}
+	p.Install = in.Spec.Install
+	if in.Status.Executable == "" && len(in.Status.Searched) > 0 {
+		p.Reason = "not found" // where it was looked for is in the whole object
+	}
 }
 
 // notNative keeps the capabilities that a caller should not rely on.
@@ -138,15 +196,23 @@ func (o *providersObject) prose() prose {
 		}
 		lines = append(lines, p.lines()...)
 	}
-	return prose{
-		lines:   []string{fmt.Sprintf("%d of %s ready.", ready, sayCount(len(o.Providers), "provider"))},
-		content: strings.Join(lines, "\n"),
+	head := fmt.Sprintf("%d of %s ready.", ready, sayCount(len(o.Providers), "provider"))
+	if o.Note != "" {
+		head += " " + o.Note
 	}
+	return prose{lines: []string{head}, content: strings.Join(lines, "\n")}
 }
 
 func (p *providerObject) lines() []string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", p.Provider, p.Name)
+	if !p.Ready && len(p.Transports) == 0 { // among others
+		fmt.Fprintf(&b, ": not ready; %s", first(p.Reason, "unusable"))
+		if p.Install != "" {
+			b.WriteString("; " + p.Install)
+		}
+		return []string{b.String()}
+	}
 	if p.Ready {
 		b.WriteString(": ready")
 	} else {
@@ -173,7 +239,9 @@ func (p *providerObject) lines() []string {
 	add("install", p.Install)
 	add("sign-in evidence", p.Evidence)
 	add("executable", p.Executable)
-	add("searched", strings.Join(p.Searched, ", "))
+	if !p.Ready {
+		add("searched", strings.Join(p.Searched, ", "))
+	}
 	add("models", strings.Join(p.Models, ", "))
 	for _, t := range p.Transports {
 		add("transport "+t.Name, transportLine(t))

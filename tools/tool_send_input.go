@@ -12,7 +12,7 @@ type sendInputArgs struct {
 	Data      string `arg:"data" doc:"text; end a line with \n"`
 	Base64    string `arg:"data_base64"`
 	EOF       bool   `arg:"eof" doc:"end of input, behind data"`
-	Signal    string `arg:"signal" enum:"SIGINT|SIGQUIT|SIGTERM|SIGHUP|SIGUSR1|SIGUSR2"`
+	Signal    string `arg:"signal" enum:"SIGINT|SIGQUIT|SIGTERM|SIGHUP|SIGUSR1|SIGUSR2" instead:"SIGKILL=close {id, force: true} kills it"`
 	Cols      *int64 `arg:"cols" min:"1" max:"1000" doc:"with rows"`
 	Rows      *int64 `arg:"rows" min:"1" max:"1000"`
 	Pattern   string `arg:"pattern,wait" doc:"RE2: with wait_ms, return when a line of new output matches"`

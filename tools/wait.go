@@ -54,6 +54,7 @@ func (c *call) turnReply(r core.Resource, timedOut bool) *turnObject {
 		return o
 	}
 	row := c.turnRow(t, r.Pending())
+	row.ids = true
 	row.shorten(1)
 	short := &turnObject{
 		Object: "turn", TurnID: t.ID, SessionID: t.SessionID, Status: t.Status, nexts: o.nexts,
