@@ -100,9 +100,7 @@ func (c *call) processObject(r core.Resource) *processObject {
 
 func (c *call) afterProcess(o *processObject) {
 	if o.Status.Ended() {
-		if o.StdoutBytes+o.StderrBytes > 0 {
-			o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": tailLines})
-		}
+		o.suggestOutput()
 		if o.Leftover > 0 {
 			o.suggest("close", "ends what it left running", args{"id": o.ProcessID})
 		}
@@ -124,8 +122,22 @@ func (c *call) afterProcess(o *processObject) {
 	if !o.Unmatched {
 		o.suggest("await", "waits for its end", args{"ids": []string{o.ProcessID}})
 	}
-	o.suggest("replay", "its last output", args{"id": o.ProcessID, "tail": tailLines})
+	o.suggestOutput()
 	o.suggest("close", "stops it", args{"id": o.ProcessID})
+}
+
+// suggestOutput adds the call that shows more of the output than the reply
+// does: its last lines, or all of it when they are there. A replay's tail is
+// none of both: it counts events, which have any number of lines.
+func (o *processObject) suggestOutput() {
+	written := o.StdoutBytes + o.StderrBytes
+	switch {
+	case o.Output != nil:
+	case o.Tail == "" && (written > 0 || !o.Status.Ended()):
+		o.suggest("inspect", "its last lines", args{"id": o.ProcessID})
+	case written > int64(len(o.Tail)):
+		o.suggest("replay", "all of its output", args{"id": o.ProcessID, "types": []string{string(core.TypeStdout), string(core.TypeStderr)}})
+	}
 }
 
 // suggestLooking adds the call that goes on looking for a pattern, from where

@@ -182,3 +182,46 @@ func TestALongOutputKeepsTheReplySmall(t *testing.T) {
 		}
 	}
 }
+
+func TestTheLastOutputIsSuggestedInLines(t *testing.T) {
+	lines := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "line %d\n", i)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		tail    string
+		written int
+		output  bool
+		status  core.ProcessStatus
+		want    string // tools, behind the wait for a running one
+	}{
+		"running, nothing shown":  {"", 0, false, core.ProcessIsRunning, "await inspect close"},
+		"running, its tail shown": {lines(20), 9000, false, core.ProcessIsRunning, "await replay close"},
+		"running, output shown":   {"", 9000, true, core.ProcessIsRunning, "await close"},
+		"ended, all of it shown":  {lines(2), len(lines(2)), false, core.ProcessDoneExited, ""},
+		"ended, more than a tail": {lines(20), 9000, false, core.ProcessDoneExited, "replay"},
+		"ended, nothing shown":    {"", 9000, false, core.ProcessDoneExited, "inspect"},
+		"ended, and never a word": {"", 0, false, core.ProcessDoneExited, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &processObject{ProcessID: "prc_x", Status: c.status, Tail: c.tail, StdoutBytes: int64(c.written)}
+			if c.output {
+				o.Output = &outputObject{}
+			}
+			(&call{}).afterProcess(o)
+			var got []string
+			for _, n := range o.Next {
+				got = append(got, n.Tool)
+				if _, ok := n.Arguments["tail"]; ok {
+					t.Errorf("it suggests to count events: %v", n.Arguments)
+				}
+			}
+			if s := strings.Join(got, " "); s != c.want {
+				t.Errorf("it suggests %q, want %q", s, c.want)
+			}
+		})
+	}
+}
