@@ -26,6 +26,9 @@ type configCmd struct {
 // and approval settings that long waits and unattended work need. The common
 // flags of this command line are in it.
 func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
+	if err := c.dirsExist(); err != nil {
+		return err
+	}
 	argv, err := k.argv(c, given(kctx, k))
 	if err != nil {
 		return err
@@ -75,7 +78,7 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 func absolute(flag string) (string, error) {
 	name, path, _ := strings.Cut(flag, "=")
 	switch name {
-	case "--config", "--path-dir", "--provider-config", "--allow-dir":
+	case "--db", "--config", "--path-dir", "--provider-config", "--allow-dir":
 		path, err := filepath.Abs(path)
 		return name + "=" + path, err
 	}

@@ -48,13 +48,18 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 	if remote.inTheClear() {
 		h.Warn("the token travels in the clear: give an https URL", "server", remote.url)
 	}
-	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Token: remote.token, Transport: remote.transport, Log: h}
+	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Name: k.Address, Token: remote.token, TokenFrom: remote.file, Transport: remote.transport, Log: h}
 	if remote.here() {
 		if opts.Directory, err = os.Getwd(); err != nil {
 			h.Warn("the server is not told in which folder the client is", "err", err)
 		}
 	}
 	if k.Start {
+		if err := c.dirsExist(); err != nil {
+			return err
+		}
+		own := settings(kctx)
+		k.compare(ctx, remote, own, std)
 		b := &background{
 			remote: remote,
 			argv:   slices.Concat([]string{"serve", "--http", k.Address}, given(kctx, k)),
@@ -63,20 +68,33 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 		if !strings.HasPrefix(k.Address, unixScheme) {
 			b.argv = append(b.argv, "--token-file", tokenFile(k.TokenFile, c))
 		}
-		opts.Start = b.start
+		opts.Start = func(ctx context.Context) error {
+			if err := b.start(ctx); err != nil {
+				return err
+			}
+			k.compare(ctx, remote, own, std) // another client's may have been faster
+			return nil
+		}
 	}
 	ctx, stop := transport.WatchParent(ctx)
 	defer stop()
-	if err := transport.Connect(ctx, std.in, std.out, opts); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("serving MCP: %w", err)
+	err = transport.Connect(ctx, std.in, std.out, opts)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return nil
+	case errors.Is(err, transport.ErrNoServer) && !k.Start:
+		return &advised{err, "Give --start to have one started, or the address at which one runs."}
+	case errors.Is(err, transport.ErrNoServer):
+		return err
 	}
-	return nil
+	return fmt.Errorf("serving MCP: %w", err)
 }
 
 // remote is a server elsewhere.
 type remote struct {
 	url       string // without a path
 	token     string
+	file      string // where the token is from
 	transport *http.Transport
 }
 
@@ -116,6 +134,7 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 	}
 	var err error
 	r.token, err = transport.FirstToken(file)
+	r.file = file
 	return r, err
 }
 
@@ -250,7 +269,7 @@ func (b *background) spawn() (ended <-chan struct{}, err error) {
 func (b *background) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.remote.url+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.remote.url+transport.PathReady, nil)
 	if err != nil {
 		return false
 	}

@@ -37,6 +37,9 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.dirsExist(); err != nil {
+		return nil, err
+	}
 	agents, err := c.agents()
 	if err != nil {
 		return nil, err

@@ -157,7 +157,10 @@ func (f *httpFlags) mayBeReached(c *Common) error {
 }
 
 // serveHTTP speaks MCP with everybody who has a token.
-func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer) (err error) {
+func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, own map[string]string) (err error) {
+	if err := c.dirsExist(); err != nil {
+		return err
+	}
 	l, err := f.listen(c)
 	if err != nil {
 		return err
@@ -174,7 +177,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer) (e
 	}
 	handler := transport.NewHandler(h.server(c), transport.HTTPOptions{
 		Options: transport.Options{Control: tools.IsControl, Log: h.log},
-		Tokens:  l.tokens, Hosts: l.hosts,
+		Tokens:  l.tokens, Hosts: l.hosts, About: about{os.Getpid(), own},
 	})
 	fmt.Fprintf(errw, "harness-mcp: process %d serves MCP on %s\n", os.Getpid(), l.url)
 	if l.file != "" {

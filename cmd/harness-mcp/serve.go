@@ -29,7 +29,7 @@ func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Con
 		debug.SetGCPercent(gcPercent)
 	}
 	if k.HTTP != "" {
-		return k.serveHTTP(ctx, c, std.err)
+		return k.serveHTTP(ctx, c, std.err, settings(kctx))
 	}
 	h, err := build(ctx, c, std.err)
 	if err != nil {

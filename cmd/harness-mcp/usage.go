@@ -17,6 +17,14 @@ type usageError struct {
 	next string // what to do about it
 }
 
+// advised is a failure with what to do about it.
+type advised struct {
+	error
+	next string
+}
+
+func (e *advised) Unwrap() error { return e.error }
+
 // misused is a usageError with a sentence about what is wrong.
 func misused(next, format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...), next}
@@ -27,9 +35,12 @@ func (e *usageError) Unwrap() error { return e.error }
 // outcomeOf gives an error as a person should read it, and its exit code.
 func outcomeOf(err error) (text string, code int) {
 	var wrong *usageError
+	var failed *advised
 	switch {
 	case errors.As(err, &wrong):
 		return wrong.Error() + "\n" + wrong.next, exitUsage
+	case errors.As(err, &failed):
+		return failed.Error() + "\n" + failed.next, exitFail
 	case core.CodeOf(err) == core.CodeProviderUnknown:
 		return plain(err), exitUsage
 	}

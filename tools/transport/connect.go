@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -20,8 +21,15 @@ type ConnectOptions struct {
 	// URL is the server's, with its path.
 	URL string
 
+	// Name is what messages call the server; "" means URL.
+	Name string
+
 	// Token is the bearer token; "" sends none.
 	Token string
+
+	// TokenFrom is where Token comes from, for the message that the server does
+	// not know it.
+	TokenFrom string
 
 	// Directory is where the client works, as in HeaderDirectory; "" tells the
 	// server nothing.
@@ -32,12 +40,17 @@ type ConnectOptions struct {
 	Transport *http.Transport
 
 	// Start is called when the server cannot be reached, by one goroutine at
-	// a time, and returns when it should be; nil only waits.
+	// a time, and returns when it should be; nil only waits, and says in Log
+	// that it does.
 	Start func(ctx context.Context) error
 
 	// Patience is how long a request waits for a server that cannot be
 	// reached; 0 means DefaultPatience.
 	Patience time.Duration
+
+	// FirstPatience is the same as long as the server has never been reached;
+	// 0 means DefaultFirstPatience. Then Connect ends with ErrNoServer.
+	FirstPatience time.Duration
 
 	// Grace is as in Options.
 	Grace time.Duration
@@ -50,10 +63,19 @@ func (o ConnectOptions) withDefaults() ConnectOptions {
 	if o.Transport == nil {
 		o.Transport = &http.Transport{}
 	}
+	if o.Transport.DialContext == nil {
+		o.Transport.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
+	}
+	if o.Name == "" {
+		o.Name = o.URL
+	}
 	o.Transport.MaxIdleConnsPerHost = maxIdle
 	o.Transport.DisableCompression = true
 	if o.Patience <= 0 {
 		o.Patience = DefaultPatience
+	}
+	if o.FirstPatience <= 0 {
+		o.FirstPatience = DefaultFirstPatience
 	}
 	common := Options{Grace: o.Grace, Log: o.Log}.withDefaults()
 	o.Grace, o.Log = common.Grace, common.Log
@@ -71,7 +93,8 @@ func (o ConnectOptions) withDefaults() ConnectOptions {
 // call, or one of a tool whose annotations say that it only reads or is
 // idempotent. Any other is answered with an error that says so.
 //
-// It returns nil at end of input, or the cause of ctx.
+// It returns nil at end of input, the cause of ctx, or ErrNoServer where there
+// never was a server, after the request that found none was answered.
 func Connect(ctx context.Context, in io.Reader, out io.Writer, opts ConnectOptions) error {
 	opts = opts.withDefaults()
 	defer opts.Transport.CloseIdleConnections()
@@ -86,6 +109,7 @@ func Connect(ctx context.Context, in io.Reader, out io.Writer, opts ConnectOptio
 		inFlight: make(map[string]*relay),
 		safe:     make(map[string]bool),
 		uris:     make(map[string]struct{}),
+		hopeless: make(chan error, 1),
 	}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer b.cancel()
@@ -102,6 +126,10 @@ type bridge struct {
 	ctx    context.Context // of requests
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+
+	met      atomic.Bool // the server has answered once
+	away     atomic.Bool // it could not be reached since
+	hopeless chan error  // why there is no sense in going on
 
 	starting sync.Mutex // held while the server is waited for
 	renewing sync.Mutex // held while the client is introduced
@@ -141,6 +169,7 @@ func (b *bridge) serve(ctx context.Context, in io.Reader) error {
 		err = context.Cause(ctx)
 	case <-b.out.failed:
 		err = fmt.Errorf("write to the client: %w", b.out.failure())
+	case err = <-b.hopeless:
 	}
 	stopReading()
 	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
@@ -278,7 +307,7 @@ func (b *bridge) request(e *envelope, line []byte) {
 	b.spawn(func() { // may come to nothing, but then nobody waits for the table
 		defer cancel()
 		if err := b.carry(ctx, r); err != nil && ctx.Err() == nil && !r.cancelled.Load() {
-			b.refuse(e.ID, codeBusy, err.Error())
+			b.fail(e.ID, err)
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -308,6 +337,19 @@ func (b *bridge) cancelled(e *envelope, line []byte) {
 		}
 		r.cancel()
 	})
+}
+
+// fail answers a request that did not get through. If there never was a server
+// it is the last one.
+func (b *bridge) fail(id []byte, err error) {
+	b.refuse(id, codeBusy, err.Error())
+	if !errors.Is(err, ErrNoServer) {
+		return
+	}
+	select {
+	case b.hopeless <- err:
+	default: // somebody was first
+	}
 }
 
 // refuse answers for the server.

@@ -17,12 +17,27 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
+// ErrNoServer says that there has never been a server where one was looked for.
+var ErrNoServer = errors.New("there is no server")
+
 var (
 	errSessionGone = errors.New("the server has forgotten the session")
 	errLost        = errors.New("the connection to the server was lost before the response came")
 	errMaybeDone   = errors.New("the connection to the server was lost before the response came: the call may have taken effect. See what there is before calling again")
 	errUnreachable = errors.New("the server cannot be reached")
 )
+
+// unreachable is errUnreachable with a place and a reason.
+type unreachable struct {
+	server string
+	reason error
+}
+
+func (u *unreachable) Error() string {
+	return fmt.Sprintf("%v at %s: %v", errUnreachable, u.server, u.reason)
+}
+
+func (u *unreachable) Unwrap() error { return errUnreachable }
 
 // carry sends a request until it is answered, cancelled or hopeless.
 func (b *bridge) carry(ctx context.Context, r *relay) error {
@@ -91,7 +106,7 @@ func (b *bridge) exchange(ctx context.Context, r *relay, session string, epoch i
 	case kind == "application/json":
 		return b.passBody(r, response)
 	case response.StatusCode != http.StatusOK:
-		return response.refusal()
+		return b.refusal(response)
 	default:
 		return b.passEvents(response, epoch, r)
 	}
@@ -259,9 +274,15 @@ func (a *answerBody) close() {
 	_ = a.Body.Close()
 }
 
-func (a *answerBody) refusal() error {
+// refusal is what the server says against a request.
+func (b *bridge) refusal(a *answerBody) error {
 	text, _ := io.ReadAll(io.LimitReader(a, maxRefusal))
-	return fmt.Errorf("the server refused: %s: %s", a.Status, bytes.TrimSpace(text))
+	err := fmt.Errorf("the server refused: %s: %s", a.Status, bytes.TrimSpace(text))
+	if a.StatusCode == http.StatusUnauthorized && b.opts.TokenFrom != "" {
+		err = fmt.Errorf("%w (the token is from %s)", err, b.opts.TokenFrom)
+		b.opts.Log.Warn("the server does not know the token", "server", b.opts.Name, "from", b.opts.TokenFrom)
+	}
+	return err
 }
 
 // send makes one HTTP request. Its error is errUnreachable if nothing of it
@@ -298,10 +319,12 @@ func (b *bridge) sendOn(ctx context.Context, client *http.Client, method string,
 		b.opts.Log.Debug("a request failed", "err", err)
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
-			return nil, errUnreachable
+			return nil, &unreachable{b.opts.Name, dial.Err}
 		}
 		return nil, errLost
 	}
+	b.met.Store(true)
+	b.away.Store(false)
 	return &answerBody{response, cancel, timer}, nil
 }
 

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ func (b *bridge) introduce(e *envelope, line []byte) {
 		err = b.pass(body)
 	}
 	if err != nil {
-		b.refuse(e.ID, codeBusy, err.Error())
+		b.fail(e.ID, err)
 		return
 	}
 	b.mu.Lock()
@@ -76,7 +77,7 @@ func (b *bridge) greeted(response *answerBody) ([]byte, error) {
 	case kind == "application/json":
 		body, err = io.ReadAll(io.LimitReader(response, maxResponse))
 	default:
-		return nil, response.refusal()
+		return nil, b.refusal(response)
 	}
 	if err != nil {
 		return nil, errLost
@@ -248,6 +249,10 @@ func (b *bridge) listen() {
 func (b *bridge) reach(ctx context.Context, begun time.Time) error {
 	b.starting.Lock()
 	defer b.starting.Unlock()
+	patience := b.opts.Patience
+	if !b.met.Load() {
+		patience = b.opts.FirstPatience
+	}
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		response, err := b.send(ctx, http.MethodHead, nil, nil)
 		if err == nil {
@@ -259,16 +264,42 @@ func (b *bridge) reach(ctx context.Context, begun time.Time) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case time.Since(begun) > b.opts.Patience:
-			return errUnreachable
+		case time.Since(begun) > patience:
+			return b.given(cmp.Or(err, errUnreachable))
 		case b.opts.Start != nil && errors.Is(err, errUnreachable):
 			if err := b.opts.Start(ctx); err != nil {
-				return fmt.Errorf("starting the server: %w", err)
+				return b.given(fmt.Errorf("starting the server: %w", err))
 			}
+		default:
+			b.complain(err, patience-time.Since(begun))
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause(ctx, min(wait, max(patience-time.Since(begun), retryFirst))); err != nil {
 			return err
 		}
+	}
+}
+
+// given is the error of a wait that has been given up.
+func (b *bridge) given(err error) error {
+	if b.met.Load() {
+		return err
+	}
+	return &noServer{err}
+}
+
+// noServer is ErrNoServer with what was found instead.
+type noServer struct{ error }
+
+func (n *noServer) Is(target error) bool { return target == ErrNoServer }
+
+func (n *noServer) Unwrap() error { return n.error }
+
+// complain says at once that the server cannot be reached, and where it is
+// looked for: the client may not wait long enough to be told.
+func (b *bridge) complain(err error, left time.Duration) {
+	var why *unreachable
+	if errors.As(err, &why) && !b.away.Swap(true) {
+		b.opts.Log.Warn("the server cannot be reached; trying again", "server", why.server, "reason", why.reason, "for", left.Round(time.Second))
 	}
 }
 

@@ -1,15 +1,19 @@
 package transport_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -258,10 +262,10 @@ func TestASocketServesWithoutAToken(t *testing.T) {
 
 func TestARefusedTokenIsSaid(t *testing.T) {
 	h := mcptest.ServeHTTP(t, newServer(), transport.HTTPOptions{Tokens: twoTokens(t)})
-	c := mcptest.Connect(t, transport.ConnectOptions{URL: h.URL, Token: "wrong", Log: quiet()})
+	c := mcptest.Connect(t, transport.ConnectOptions{URL: h.URL, Token: "wrong", TokenFrom: "the file", Log: quiet()})
 	for _, method := range []string{"initialize", "server/discover"} {
 		err := c.Do(t.Context(), method, map[string]any{}, nil)
-		if err == nil || !strings.Contains(err.Error(), "401") {
+		if err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "not known here") || !strings.Contains(err.Error(), "the file") {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
@@ -340,4 +344,60 @@ func TestACallThatWasCancelledIsNeitherMadeAgainNorAnswered(t *testing.T) {
 			t.Errorf("it was answered: %s", m.Raw)
 		}
 	}
+}
+
+// TestWhereThereNeverWasAServerTheClientIsTold looks for a server where none
+// is, and then finds one that was only late.
+func TestWhereThereNeverWasAServerTheClientIsTold(t *testing.T) {
+	h := mcptest.ServeHTTP(t, newServer(), transport.HTTPOptions{})
+	h.Stop()
+	log := &lockedBuffer{written: make(chan struct{}, 16)}
+	opts := transport.ConnectOptions{URL: h.URL, Name: "the place", Log: slog.New(slog.NewTextHandler(log, nil)), FirstPatience: 300 * time.Millisecond, Patience: time.Hour}
+	in, client := io.Pipe()
+	out, server := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- transport.Connect(t.Context(), in, server, opts)
+		server.Close()
+	}()
+	go fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	answer, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(answer, `"id":1`) || !strings.Contains(answer, "the place") || !strings.Contains(answer, "refused") {
+		t.Errorf("%v, %s", err, answer)
+	}
+	if err := <-ended; !errors.Is(err, transport.ErrNoServer) {
+		t.Errorf("Connect: %v", err)
+	}
+	client.Close()
+	if said := log.String(); strings.Count(said, "the place") != 1 || !strings.Contains(said, "refused") {
+		t.Errorf("the log: %s", said)
+	}
+	<-log.written
+	opts.FirstPatience = time.Hour
+	late := mcptest.Connect(t, opts)
+	go func() { // as soon as it is missed
+		<-log.written
+		h.Again(newServer(), transport.HTTPOptions{})
+	}()
+	late.Initialize(t.Context())
+}
+
+// lockedBuffer is a buffer that may be read while it is written.
+type lockedBuffer struct {
+	mu      sync.Mutex
+	b       strings.Builder
+	written chan struct{} // has room for all that is written
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written <- struct{}{}
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

@@ -29,13 +29,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case pathLive:
 		_, _ = io.WriteString(w, "ok\n")
-	case pathReady:
+	case PathReady:
 		if h.isClosing() {
 			http.Error(w, "shutting down", http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = io.WriteString(w, "ready\n")
-	case PathMCP:
+	case PathMCP, PathAbout:
 		h.admit(w, r)
 	default:
 		http.NotFound(w, r)
@@ -80,12 +80,13 @@ func LoopbackHosts(addr *net.TCPAddr) []string {
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request) {
 	name, problem := h.authenticate(r)
 	if problem != "" {
-		challenge := `Bearer realm="harness-mcp"`
+		challenge, message := `Bearer realm="harness-mcp"`, "a bearer token is needed"
 		if problem == "invalid_token" {
 			challenge += `, error="invalid_token"`
+			message = "this token is not known here"
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
-		http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
+		http.Error(w, message, http.StatusUnauthorized)
 		return
 	}
 	p := h.principal(name)

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"sync"
@@ -17,7 +18,8 @@ import (
 const (
 	PathMCP   = "/mcp"
 	pathLive  = "/healthz"
-	pathReady = "/readyz"
+	PathReady = "/readyz"
+	PathAbout = "/about"
 )
 
 // HTTPOptions tune a Handler. The zero value serves everybody who reaches it
@@ -34,6 +36,10 @@ type HTTPOptions struct {
 	// nil means all. A server on a loopback address needs them: a page in a
 	// browser can give its own name that address.
 	Hosts []string
+
+	// About is what PathAbout tells of the server, as JSON, to whoever may call;
+	// nil is nothing.
+	About any
 
 	// SessionTTL is how long a legacy session is kept without a request and
 	// without a stream; 0 means DefaultSessionTTL.
@@ -56,7 +62,8 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 }
 
 // Handler serves MCP over streamable HTTP at PathMCP, in both protocol eras,
-// and says at /healthz and /readyz whether it lives and takes calls.
+// says at /healthz and /readyz whether it lives and takes calls, and at
+// PathAbout what it is.
 //
 // A request is looked at in this order: where it comes from (Host, Origin),
 // on whose behalf (bearer token), whether there is room, and only then what
@@ -166,6 +173,9 @@ func (h *Handler) nextID() string {
 // route serves a request that has passed the guard.
 func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *principal) {
 	switch {
+	case r.URL.Path == PathAbout:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(h.opts.About) // the client may be gone
 	case r.Method == http.MethodPost:
 		h.post(w, r, p)
 	case mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):

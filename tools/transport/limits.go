@@ -74,6 +74,11 @@ const (
 	// reached.
 	DefaultPatience = 30 * time.Second
 
+	// DefaultFirstPatience is how long the first request waits where there has
+	// never been a server: many clients give up a start after 30 s.
+	DefaultFirstPatience = 6 * time.Second
+
+	dialTime     = 3 * time.Second        // for a TCP connection to be made
 	silence      = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
 	retryFirst   = 50 * time.Millisecond  // before the server is tried again; doubles
 	retryLast    = 2 * time.Second        // the longest such wait
