@@ -173,6 +173,9 @@ func (a *actor) settled() bool {
 // end leaves the harness, then answers whoever came too late.
 func (a *actor) end() {
 	a.freeHeld()
+	if a.lost != nil {
+		a.dropLostTurns()
+	}
 	a.host.forget(a)
 	close(a.done)
 	a.wg.Wait()
@@ -207,6 +210,7 @@ func (a *actor) next() (batch []Input, ok bool) {
 		case m := <-a.box:
 			batch = append(a.callsBefore(batch), a.receive(m))
 		case <-alarm:
+		case <-a.tried():
 		case <-a.host.quit:
 			return nil, false
 		}
@@ -311,7 +315,7 @@ func (a *actor) alarm() (<-chan time.Time, func()) {
 			at = t
 		}
 	}
-	if a.lost != nil && (at.IsZero() || a.lost.retryAt.Before(at)) {
+	if a.lost != nil && a.lost.try == nil && (at.IsZero() || a.lost.retryAt.Before(at)) {
 		at = a.lost.retryAt
 	}
 	if at.IsZero() {
@@ -325,7 +329,7 @@ func (a *actor) alarm() (<-chan time.Time, func()) {
 // stored and releases what they let out.
 func (a *actor) turn(batch []Input) {
 	now := time.Now()
-	if a.lost != nil && !now.Before(a.lost.retryAt) {
+	if a.tryDue(now) {
 		a.tryStore(now)
 	}
 	before := mark{a.state, maps.Clone(a.timers)}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ type lostWrites struct {
 	turns    map[string]TurnRecord
 	requests map[string]Request
 	ends     []Event
+	said     map[string]Event // the last whole message of each turn, by turn
 	keys     []KeyRecord
 	wait     time.Duration
 	retryAt  time.Time
@@ -29,7 +31,7 @@ type lostWrites struct {
 // failed on.
 func (a *actor) newLost(failed pendingBatch) {
 	a.lost = &lostWrites{stored: a.seq, from: a.seq + 1, to: failed.seq,
-		turns: map[string]TurnRecord{}, requests: map[string]Request{},
+		turns: map[string]TurnRecord{}, requests: map[string]Request{}, said: map[string]Event{},
 		wait: storeRetryFirst, retryAt: time.Now().Add(storeRetryFirst)}
 	a.seq = failed.seq // its numbers may be on disk
 	a.degraded.Store(true)
@@ -66,6 +68,7 @@ func (a *actor) keepLost(b pendingBatch) {
 	for _, t := range b.Turns {
 		if _, ok := l.turns[t.Turn.ID]; ok || len(l.turns) < lostTurns {
 			l.turns[t.Turn.ID] = t
+			a.host.missedTurns.put(a.owner, t.Turn)
 		}
 	}
 	for _, r := range b.Requests {
@@ -74,9 +77,7 @@ func (a *actor) keepLost(b pendingBatch) {
 		}
 	}
 	for _, e := range b.Events {
-		if e.Type.ends() && len(l.ends) < lostTurns {
-			l.ends = append(l.ends, e)
-		}
+		l.keepEvent(e)
 	}
 	for _, k := range b.Keys {
 		if len(l.keys) < lostTurns {
@@ -89,6 +90,31 @@ func (a *actor) keepLost(b pendingBatch) {
 	}
 }
 
+// keepEvent remembers an end, and before it the message that holds the turn's
+// answer, when that is too long for the turn's own row.
+func (l *lostWrites) keepEvent(e Event) {
+	switch {
+	case e.Type == TypeMessage && (len(l.said) < lostTurns || l.said[e.TurnID].ID != ""):
+		l.said[e.TurnID] = e
+	case e.Type.ends() && len(l.ends) < lostTurns:
+		if e.Type.EndsTurn() {
+			if m := l.said[e.TurnID]; m.ID != "" && l.turns[e.TurnID].Turn.TextSeq == m.Seq {
+				l.ends = append(l.ends, m)
+			}
+			delete(l.said, e.TurnID)
+		}
+		l.ends = append(l.ends, e)
+		slices.SortFunc(l.ends, func(x, y Event) int { return cmp.Compare(x.Seq, y.Seq) })
+	}
+}
+
+// dropLostTurns has turns looked up in the store again.
+func (a *actor) dropLostTurns() {
+	for id := range a.lost.turns {
+		a.host.missedTurns.drop(a.owner, id)
+	}
+}
+
 // ends says that the journal would be untrue without the event: a turn or
 // session would look unfinished, or ended while it lives.
 func (t EventType) ends() bool {
@@ -97,6 +123,27 @@ func (t EventType) ends() bool {
 		return true
 	}
 	return t.EndsTurn()
+}
+
+// tryDue says whether there is something to do about what the store missed. A
+// server that ends waits for the attempt under way.
+func (a *actor) tryDue(now time.Time) bool {
+	switch l := a.lost; {
+	case l == nil:
+		return false
+	case l.try != nil:
+		return a.leaving || l.try.over()
+	default:
+		return !now.Before(l.retryAt)
+	}
+}
+
+// tried is ready when the attempt under way has come to something.
+func (a *actor) tried() <-chan struct{} {
+	if a.lost == nil || a.lost.try == nil {
+		return nil
+	}
+	return a.lost.try.done
 }
 
 // tryStore begins an attempt to write what was missed, or takes over what the
@@ -112,7 +159,6 @@ func (a *actor) tryStore(now time.Time) {
 		<-l.try.done
 	}
 	if !l.try.over() {
-		l.retryAt = now.Add(attemptLook)
 		return
 	}
 	t := l.try
@@ -208,6 +254,7 @@ func (a *actor) recovered(t *attempt) {
 	}
 	a.log.Info("the journal works again", "lost_from", l.from, "lost_to", l.to)
 	a.host.lostKeys.drop(l.keys)
+	a.dropLostTurns()
 	noteLoss(a.host.store, a.owner, a.id, false)
 	a.lost = nil
 	if a.stored = (Session{}); b.Session != nil {

@@ -18,11 +18,9 @@ const (
 	// recoverTimeout bounds each step of an attempt to become durable again.
 	recoverTimeout = 2 * time.Second
 
-	// attemptLook is how often a session looks whether such an attempt has come
-	// to something, and sinceBytes how much it does meanwhile that is written
-	// right behind it.
-	attemptLook = 10 * time.Millisecond
-	sinceBytes  = 1 << 20
+	// sinceBytes is how much a session does during such an attempt that is
+	// written right behind it.
+	sinceBytes = 1 << 20
 	// rewriteRoom is how many numbers an attempt leaves free that may have to
 	// end what a failed batch left open: its turns and requests.
 	rewriteRoom = 2 * maxReplayPage

@@ -36,13 +36,14 @@ type Harness struct {
 
 	processes Processes // nil: this program runs none
 
-	reviving  locks
-	settling  locks // of what dead servers left, while it is put to rest
-	lostKeys  lostKeys
-	reap      func(context.Context) error
-	reaped    reaped
-	starting  sync.Map // ids of processes that are being started
-	takenOver sync.Map // keys of rows of dead servers that this one has claimed and not put to rest yet
+	reviving    locks
+	settling    locks // of what dead servers left, while it is put to rest
+	lostKeys    lostKeys
+	missedTurns unstoredTurns
+	reap        func(context.Context) error
+	reaped      reaped
+	starting    sync.Map // ids of processes that are being started
+	takenOver   sync.Map // keys of rows of dead servers that this one has claimed and not put to rest yet
 
 	sharedRed sync.Once
 	shared    *Redactor     // knows the server's own secrets

@@ -131,3 +131,32 @@ func (l *lostKeys) drop(keys []KeyRecord) {
 		delete(l.keys, callKey{k.Owner, k.Tool, k.Key})
 	}
 }
+
+// unstoredTurns are the turns of sessions that go on without their store: the
+// session shows the running one and the last, these are all that it missed.
+type unstoredTurns struct {
+	mu    sync.Mutex
+	turns map[key]Turn // by owner and turn id
+}
+
+func (l *unstoredTurns) put(owner string, t Turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turns == nil {
+		l.turns = map[key]Turn{}
+	}
+	l.turns[key{owner, t.ID}] = t
+}
+
+func (l *unstoredTurns) get(owner, id string) (Turn, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.turns[key{owner, id}]
+	return t, ok
+}
+
+func (l *unstoredTurns) drop(owner, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.turns, key{owner, id})
+}

@@ -199,6 +199,12 @@ func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, erro
 			return r, nil
 		}
 	}
+	if t, ok := h.missedTurns.get(owner, id); ok {
+		if a := h.liveActor(owner, t.SessionID); a != nil {
+			v := a.seen()
+			return Resource{Kind: KindTurn, ID: id, Turn: &t, Session: &v}, nil
+		}
+	}
 	sctx, cancel := h.short(ctx)
 	defer cancel()
 	rec, err := h.store.Turn(sctx, owner, id)
@@ -328,7 +334,8 @@ func (h *Harness) List(ctx context.Context, owner string, r ListRequest) (ListRe
 }
 
 func (h *Harness) listSessions(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
-	recs, err := h.store.Sessions(ctx, q)
+	recs, err := settled(func() ([]SessionRecord, error) { return h.store.Sessions(ctx, q) },
+		func(rec SessionRecord) bool { return h.orphaned(rec) && h.reconcile(ctx, rec) == nil })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -339,10 +346,6 @@ func (h *Harness) listSessions(ctx context.Context, q ListQuery) ([]Resource, []
 		v := SessionView{Session: rec.Session, Instance: holder(rec.Instance)}
 		if a := h.liveActor(rec.Session.Owner, rec.Session.ID); a != nil {
 			v = a.seen()
-		} else if h.orphaned(rec) && h.reconcile(ctx, rec) == nil {
-			if again, err := h.store.Session(ctx, rec.Session.Owner, rec.Session.ID); err == nil {
-				v.Session = again.Session
-			}
 		}
 		have[rec.Session.ID] = true
 		items = append(items, Resource{Kind: KindSession, ID: rec.Session.ID, Session: &v})
@@ -354,6 +357,20 @@ func (h *Harness) listSessions(ctx context.Context, q ListQuery) ([]Resource, []
 	extra := h.unstored(q, have)
 	pad := make([]string, len(extra))
 	return append(extra, items...), append(pad, cursors...), nil
+}
+
+// settled lists rows after it has put to rest what dead servers left live in
+// them: the list is then made again, since its filters may not want them now.
+func settled[T any](list func() ([]T, error), rest func(T) bool) ([]T, error) {
+	recs, err := list()
+	changed := false
+	for _, rec := range recs {
+		changed = rest(rec) || changed
+	}
+	if err == nil && changed {
+		return list()
+	}
+	return recs, err
 }
 
 // unstored gives the hosted sessions that the store does not know yet: those

@@ -224,7 +224,8 @@ func (h *Harness) getProcess(ctx context.Context, owner, id string) (Resource, e
 }
 
 func (h *Harness) listProcesses(ctx context.Context, q ListQuery) ([]Resource, []string, error) {
-	recs, err := h.store.Processes(ctx, q)
+	recs, err := settled(func() ([]ProcessRecord, error) { return h.store.Processes(ctx, q) },
+		func(r ProcessRecord) bool { return h.orphanedProcess(r) && h.failOrphan(ctx, r) == nil })
 	var items []Resource
 	var cursors []string
 	have := map[string]bool{}
@@ -233,11 +234,6 @@ func (h *Harness) listProcesses(ctx context.Context, q ListQuery) ([]Resource, [
 		if h.processes != nil {
 			if now, ok := h.processes.Get(p.Owner, p.ID); ok {
 				p = now
-			}
-		}
-		if h.orphanedProcess(r) && h.failOrphan(ctx, r) == nil {
-			if again, err := h.store.Process(ctx, p.Owner, p.ID); err == nil {
-				p = again.Process
 			}
 		}
 		have[p.ID] = true

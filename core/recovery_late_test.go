@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,5 +220,73 @@ func TestWhatHappensDuringAnAttemptIsWrittenBehindIt(t *testing.T) {
 		}
 		w.wait(w.send(id, "say on").ID)
 		onceEnded(t, st.Store, id)
+	})
+}
+
+func TestTurnsThatTheStoreMissedAreKnownUntilItHasThem(t *testing.T) {
+	st := &lateStore{Store: core.NewMemStore()}
+	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
+		id := w.start().Session.ID
+		first := w.send(id, "hold") // its row is on disk, and will say that it runs
+		synctest.Wait()
+		st.fail.Store(true)
+		w.fake.last().say(core.TurnEnded{Turn: first.ID, Verdict: core.VerdictCompleted})
+		w.wait(first.ID)
+		var turns []string
+		for range 3 {
+			turn := w.send(id, "say x")
+			w.wait(turn.ID)
+			turns = append(turns, turn.ID)
+		}
+		for _, turn := range append(turns, first.ID) {
+			if got := w.turn(turn); got.Status != core.TurnDoneCompleted {
+				t.Errorf("while the store fails a turn is %s", got.Status)
+			}
+		}
+		st.fail.Store(false)
+		time.Sleep(time.Minute)
+		for _, turn := range append(turns, first.ID) {
+			if rec, err := st.Turn(t.Context(), me.Owner, turn); err != nil || rec.Turn.Status != core.TurnDoneCompleted {
+				t.Errorf("afterwards it is stored as %s, %v", rec.Turn.Status, err)
+			}
+		}
+	})
+}
+
+func TestALongAnswerThatTheStoreMissedIsWhole(t *testing.T) {
+	st := &lateStore{Store: core.NewMemStore()}
+	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
+		id := w.start().Session.ID
+		st.fail.Store(true)
+		long := strings.Repeat("word ", core.InlineText)
+		turn := w.send(id, "say "+long)
+		w.wait(turn.ID)
+		st.fail.Store(false)
+		time.Sleep(time.Minute)
+		rec, err := st.Turn(t.Context(), me.Owner, turn.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, n, err := w.TurnText(t.Context(), rec.Turn, 0, 10*core.InlineText); err != nil || text != long || n != len(long) {
+			t.Errorf("%d of %d bytes of the answer are there, %v", len(text), len(long), err)
+		}
+		onceEnded(t, st.Store, id)
+	})
+}
+
+func TestAListOfWhatLivesHasNothingThatItHasPutToRest(t *testing.T) {
+	twoServers(t, func(t *testing.T, a, b *world) {
+		a.start()
+		a.start()
+		a.die()
+		live := true
+		l, err := b.List(t.Context(), me.Owner, core.ListRequest{Kind: core.KindSession, Live: &live})
+		if err != nil || len(l.Items) != 0 {
+			t.Errorf("%d sessions of a dead server live, %v", len(l.Items), err)
+		}
+		l, err = b.List(t.Context(), me.Owner, core.ListRequest{Kind: core.KindSession})
+		if err != nil || len(l.Items) != 2 {
+			t.Errorf("%d sessions are listed in all, %v", len(l.Items), err)
+		}
 	})
 }

@@ -216,14 +216,19 @@ func restrict(path string) error {
 	return nil
 }
 
-// secret reads the database's secret and makes it in a new one.
+// secret reads the database's secret and makes it in a new one. Only then it
+// writes: an opening does not wait for servers that write without a pause.
 func secret(ctx context.Context, c *conn) (stored []byte, err error) {
+	const read = "SELECT value FROM meta WHERE name = 'secret'"
+	if found, err := c.one(ctx, read, nil, &stored); err != nil || found {
+		return stored, err
+	}
 	fresh := make([]byte, secretBytes)
 	rand.Read(fresh) // never fails
 	if _, err := c.run("INSERT OR IGNORE INTO meta (name, value) VALUES ('secret', ?)", fresh); err != nil {
 		return nil, err
 	}
-	_, err = c.one(ctx, "SELECT value FROM meta WHERE name = 'secret'", nil, &stored)
+	_, err = c.one(ctx, read, nil, &stored)
 	return stored, err
 }
 

@@ -496,3 +496,31 @@ func TestCloseWritesWhatIsQueued(t *testing.T) {
 		t.Errorf("%d sessions acknowledged, %d stored, %v", acked, len(rows), err)
 	}
 }
+
+func TestAnOpeningWaitsForNobodyWhoWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	first, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	other, err := open(first.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	if err := other.script("BEGIN IMMEDIATE"); err != nil { // another server's transaction, as long as it lasts
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatalf("after %s: %v", time.Since(begin), err)
+	}
+	if err := other.script("ROLLBACK"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
