@@ -133,7 +133,7 @@ func (h *Harness) SendInput(ctx context.Context, c Caller, r InputRequest) (Inpu
 // NotRunning refuses what only a running process takes.
 func NotRunning(p ProcessSnapshot) *Error {
 	return Errorf(CodeProcessNotRunning, "process %s is %s and takes no input", p.ID, p.Status).
-		WithHint("replay {id: %q, tail: 20} shows its last output.", p.ID).WithDetail("process_id", p.ID).WithDetail("status", p.Status)
+		WithHint("inspect {id: %q} shows its last lines.", p.ID).WithDetail("process_id", p.ID).WithDetail("status", p.Status)
 }
 
 func checkProcessInput(in ProcessInput) error {
