@@ -251,6 +251,9 @@ var replyCases = []replyCase{
 		return &fake{journal: []core.Event{event(1, core.TypeProviderEvent,
 			`{"kind":"item/completed: userMessage","data":{"item":{"type":"userMessage","id":"i","content":[{"type":"text","text":"make the tests pass"}]}}}`)}}
 	}},
+	{name: "prune_again", tool: "prune", arguments: `{"id":"` + sesID + `","idempotency_key":"k"}`, harness: func() *fake {
+		return &fake{prune: func(core.PruneRequest) ([]string, error) { return nil, nil }}
+	}},
 	{name: "prune_dry_run", tool: "prune", arguments: `{"older_than_ms":1000,"dry_run":true}`, harness: func() *fake {
 		return &fake{prune: func(core.PruneRequest) ([]string, error) { return []string{"ses_1", "ses_2"}, nil }}
 	}},

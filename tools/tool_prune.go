@@ -46,10 +46,11 @@ type prunedObject struct {
 	Pruned []string `json:"pruned"`
 
 	all []string
+	id  string // that was to be deleted, "" for all old ones
 }
 
 func (c *call) pruned(ids []string, in pruneArgs) *prunedObject {
-	o := &prunedObject{DryRun: in.DryRun, Pruned: []string{}, all: ids}
+	o := &prunedObject{DryRun: in.DryRun, Pruned: []string{}, all: ids, id: in.ID}
 	if in.DryRun && len(ids) > 0 {
 		a := args{}
 		if in.ID != "" {
@@ -73,7 +74,10 @@ func (o *prunedObject) links() []mcp.ResourceLink { return nil }
 
 func (o *prunedObject) prose() prose {
 	line := fmt.Sprintf("%s deleted.", sayCount(len(o.all), "resource"))
-	if o.DryRun {
+	switch {
+	case o.id != "" && len(o.all) == 0: // a repeated call: the first has deleted it
+		line = fmt.Sprintf("There is no %s any more: nothing deleted.", clip(o.id, maxShownValue))
+	case o.DryRun:
 		line = fmt.Sprintf("%s would be deleted.", sayCount(len(o.all), "resource"))
 	}
 	return prose{lines: []string{line}, content: strings.Join(o.Pruned, "\n")}
