@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -77,21 +78,23 @@ func (k checkCmd) print(std stdio, found []checked) error {
 	}
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, f := range found {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), f.Status.Version, f.place())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), f.version(), f.place())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	searched := ""
+	var searched []string
 	for _, f := range found {
 		for _, line := range f.details() {
 			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, line)
 		}
 		// All look in the same places: say them once.
-		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && at != searched {
-			searched = at
-			fmt.Fprintf(std.out, "\n%s: looked in %s", f.Provider, at)
+		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && !slices.Contains(searched, at) {
+			searched = append(searched, at)
 		}
+	}
+	for _, at := range searched {
+		fmt.Fprintf(std.out, "\nWhat is missing was looked for in %s", at)
 	}
 	_, err := fmt.Fprintln(std.out)
 	return err
@@ -104,10 +107,24 @@ func word(ready bool) string {
 	return "not ready"
 }
 
+// builtIn says whether the provider is part of this program.
+func (f checked) builtIn() bool { return f.Status.Ready && f.Status.Executable == "" }
+
+// version is that of the executable.
+func (f checked) version() string {
+	if f.builtIn() {
+		return ""
+	}
+	return f.Status.Version
+}
+
 // place is where the executable is, or how to get it.
 func (f checked) place() string {
 	if f.Status.Executable == "" && f.Install != "" {
 		return "not found; to install it: " + f.Install
+	}
+	if f.builtIn() {
+		return "built in"
 	}
 	return f.Status.Executable
 }

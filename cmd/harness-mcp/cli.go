@@ -23,12 +23,14 @@ Exit codes: 0 a clean end, 1 a failure, 2 a wrong command line.`
 // cli is the command line.
 type cli struct {
 	Common
+	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve MCP (the default)."`
 	Connect connectCmd `cmd:"" help:"Put stdin and stdout in front of a running server, so that work outlives the client."`
 	Demo    demoCmd    `cmd:"" help:"Show the main job end to end on the built-in scripted agent."`
 	Check   checkCmd   `cmd:"" help:"Say which agents are installed and ready, or why not."`
 	Log     logCmd     `cmd:"" help:"Read a journal, live or ended, while a server runs or not."`
+	List    listCmd    `cmd:"" help:"List sessions, turns, requests or processes of a journal, with their ids."`
 	Respond respondCmd `cmd:"" help:"Answer a request of a running server, as the owner of its journal."`
 	Config  configCmd  `cmd:"" help:"Print the entry that puts this program into an MCP client."`
 	Reap    reapCmd    `cmd:"" help:"End what dead servers left behind, and say what it was."`
@@ -89,7 +91,7 @@ func plain(err error) string {
 	}
 	s := e.Message
 	if e.Hint != "" {
-		s += "\n" + e.Hint
+		s += "\n" + spoken(e.Hint)
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // maxReply bounds one message that the demonstration reads.
@@ -52,7 +53,8 @@ func (c *client) call(ctx context.Context, tool string, args any) (reply, error)
 	var r reply
 	err := c.do(ctx, "tools/call", map[string]any{"name": tool, "arguments": args}, &r)
 	if err == nil && r.IsError {
-		err = errors.New(r.text())
+		said, _, _ := strings.Cut(r.text(), "\nNext: ") // which is for callers of tools
+		err = errors.New(said)
 	}
 	return r, err
 }

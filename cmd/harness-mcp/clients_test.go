@@ -3,7 +3,6 @@ package main_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,23 +72,27 @@ func TestClaudeCodeFindsTheServerHealthy(t *testing.T) {
 	a := claudeAgent(t)
 	s := serve(t, t.TempDir(), "--token-file", tokens(t, "a-token-for-claude\n"))
 	b := inBackground(t)
-	dir := t.TempDir() // an entry holds in the folder where it was added
 	claude := func(argv ...string) string {
 		t.Helper()
-		out, err := a.program(t, dir, "", append([]string{a.exe("claude")}, argv...)...)
+		out, err := a.program(t, t.TempDir(), "", append([]string{a.exe("claude")}, argv...)...)
 		if err != nil {
 			t.Fatalf("claude %v: %v\n%s", argv, err, out)
 		}
 		return out
 	}
 	for name, flags := range map[string][]string{"harness": nil, "shared": b.recommended()} {
-		line := regexp.MustCompile(`(?m)^claude mcp add harness (.*)$`).FindStringSubmatch(printed(t, "claude", flags...))
+		line := regexp.MustCompile(`(?m)^claude mcp add --scope user harness (.*)$`).FindStringSubmatch(printed(t, "claude", flags...))
 		if line == nil {
 			t.Fatal("config prints no command for Claude Code")
 		}
-		claude(append([]string{"mcp", "add", name}, strings.Fields(line[1])...)...)
+		claude(append([]string{"mcp", "add", "--scope", "user", name}, strings.Fields(line[1])...)...)
 	}
-	claude("mcp", "add", "--transport", "http", "remote", s.url, "--header", "Authorization: Bearer a-token-for-claude")
+	a.env["TEAM_TOKEN"] = "a-token-for-claude"
+	line := regexp.MustCompile(`(?m)^claude (mcp add .* harness .*) --header '(.*)'$`).FindStringSubmatch(printed(t, "claude", "--http", s.url, "--token-env", "TEAM_TOKEN"))
+	if line == nil {
+		t.Fatal("config prints no command for a server over HTTP")
+	}
+	claude(append(strings.Fields(strings.Replace(line[1], "harness", "remote", 1)), "--header", line[2])...)
 	out := claude("mcp", "list")
 	for _, name := range []string{"harness", "shared", "remote"} {
 		if !regexp.MustCompile(name + `: .*Connected`).MatchString(out) {
@@ -105,7 +108,7 @@ func TestCodexListsTheTools(t *testing.T) {
 	config := filepath.Join(a.env["CODEX_HOME"], "config.toml")
 	b := inBackground(t)
 	shared := strings.Replace(printed(t, "codex", b.recommended()...), "mcp_servers.harness", "mcp_servers.shared", 1)
-	appendTo(t, config, printed(t, "codex")+shared+fmt.Sprintf("\n[mcp_servers.remote]\nurl = %q\nbearer_token_env_var = \"REMOTE_BEARER\"\n", s.url))
+	appendTo(t, config, printed(t, "codex")+shared+strings.Replace(printed(t, "codex", "--http", s.url, "--token-env", "REMOTE_BEARER"), "mcp_servers.harness", "mcp_servers.remote", 1))
 	cmd := exec.Command(a.exe("codex"), "app-server")
 	cmd.Env = append(a.environ(t), "REMOTE_BEARER=a-token-for-codex")
 	c := mcptest.Start(t, cmd)

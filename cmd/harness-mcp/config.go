@@ -19,6 +19,8 @@ const maxSocketPath = 103
 type configCmd struct {
 	Client     string `arg:"" enum:"claude,codex,vscode,cursor" help:"claude, codex, vscode or cursor."`
 	Background bool   `help:"Recommended: connect to a server in the background, which is started when none runs and outlives the client."`
+	HTTP       string `name:"http" placeholder:"URL" help:"Reach a server over HTTP (http://127.0.0.1:7333/mcp) with a token, which the entry does not hold."`
+	TokenEnv   string `placeholder:"NAME" help:"With --http: the environment variable of the client that has the token (HARNESS_MCP_TOKEN)."`
 	Address    string `placeholder:"ADDR" help:"With --background: where that server is, unix:PATH or HOST:PORT (unix:, with the path of socket beside the journal)."`
 }
 
@@ -26,6 +28,9 @@ type configCmd struct {
 // and approval settings that long waits and unattended work need. The common
 // flags of this command line are in it.
 func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
+	if k.HTTP != "" || k.TokenEnv != "" {
+		return k.overHTTP(std.out, given(kctx, k))
+	}
 	if err := c.dirsExist(); err != nil {
 		return err
 	}
@@ -38,7 +43,7 @@ func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
 	case "codex":
 		return codexEntry(std.out, cmd, argv)
 	case "claude":
-		fmt.Fprintf(std.out, "# Run this once:\nclaude mcp add harness -- %s\n\n# or put this into .mcp.json of a project:\n", shellWords(append([]string{cmd}, argv...)))
+		fmt.Fprintf(std.out, "# Run this once; it holds in every folder of yours:\nclaude mcp add --scope user harness -- %s\n\n# or put this into .mcp.json of one project:\n", shellWords(append([]string{cmd}, argv...)))
 		return jsonEntry(std.out, "mcpServers", map[string]any{"type": "stdio", "command": cmd, "args": list(argv)})
 	case "vscode":
 		fmt.Fprintln(std.out, "// .vscode/mcp.json")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (k demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 		return fmt.Errorf("making a folder for the demo: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	script, end, err := k.script(dir)
+	script, end, err := k.script(c, dir)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ type script struct {
 
 // script chooses the prompts: directives for the built-in agent and the
 // built-in model, plain words for a real one.
-func (k demoCmd) script(dir string) (s script, end func() error, err error) {
+func (k demoCmd) script(c *Common, dir string) (s script, end func() error, err error) {
 	end = func() error { return nil }
 	s = script{provider: k.Provider, cwd: k.CWD}
 	if s.cwd == "" {
@@ -67,13 +68,20 @@ func (k demoCmd) script(dir string) (s script, end func() error, err error) {
 			return s, end, err
 		}
 	}
-	switch {
-	case k.Provider == "demo":
+	if k.Provider == "demo" {
 		s.about = "the built-in scripted agent"
 		s.work = "think The tests first, then the fix.\nsay I will look around and then fix the greeting.\nrun\napprove\npatch\nsay Done: the greeting is fixed."
 		s.second, s.last = "stream 12", "recall"
 		return s, end, nil
-	case k.Live:
+	}
+	known, err := names(c)
+	if err != nil {
+		return s, end, err
+	}
+	if !slices.Contains(known, k.Provider) {
+		return s, end, misused("Providers: "+strings.Join(known, ", ")+". harness-mcp check shows which are ready.", "there is no provider %q", k.Provider)
+	}
+	if k.Live {
 		s.about = "the real " + k.Provider + ", with its own account"
 		s.work = "Create a file greeting.txt that contains the word hello, with a shell command. Then say in one sentence what you did."
 		s.second, s.last = "Say in one sentence what a heron is.", "Say in one sentence what I asked you first."
@@ -93,6 +101,18 @@ func (k demoCmd) script(dir string) (s script, end func() error, err error) {
 	s.second, s.last = "stream 12", "remember"
 	s.env, err = l.Env(dir, model.URL())
 	return s, end, err
+}
+
+// names are the providers that there are, by name.
+func names(c *Common) (out []string, err error) {
+	agents, err := c.agents()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range providers.All(providers.Options{Config: agents}) {
+		out = append(out, p.Spec().Name)
+	}
+	return out, nil
 }
 
 // demonstration is a scripted caller that shows what it does.

@@ -108,6 +108,9 @@ func reader(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := c.journalExists(); err != nil {
+		return nil, err
+	}
 	store, err := openStore(ctx, c)
 	if err != nil {
 		return nil, err
@@ -124,9 +127,25 @@ func logger(c *Common, w io.Writer) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }
 
+// journalExists says whether there is a journal to read. Commands that only read
+// never make one: a mistyped path would look like an empty journal.
+func (c *Common) journalExists() (bool, error) {
+	if c.Durability == "off" {
+		return false, misused("Leave it out.", "with --durability=off there is no journal to read")
+	}
+	_, err := os.Stat(c.DB)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, &advised{fmt.Errorf("there is no journal at %s", c.DB), "Name the server's with --db. A server makes it when it starts."}
+	}
+	return err == nil, err
+}
+
 func openStore(ctx context.Context, c *Common) (core.Store, error) {
 	if c.Durability == "off" {
 		return core.NewMemStore(), nil
+	}
+	if info, err := os.Stat(c.DB); err == nil && info.IsDir() {
+		return nil, misused("Give a file in it: --db "+filepath.Join(c.DB, "journal.db")+".", "--db %s is a folder", c.DB)
 	}
 	store, err := sqlitestore.Open(ctx, c.DB, sqlitestore.Options{Durability: c.Durability})
 	if err != nil {

@@ -34,6 +34,9 @@ func (l logCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	if _, err := h.harness.Get(ctx, core.AllOwners, l.ID); err != nil {
+		return err
+	}
 	view := "summary"
 	if l.JSON {
 		view = "events"

@@ -97,3 +97,40 @@ func TestALogIsFollowedWhileAnotherServerWritesIt(t *testing.T) {
 		t.Error("log --json printed nothing")
 	}
 }
+
+// TestAPersonFindsTheIDsOfWhatRuns asks for ids as a person does who has seen
+// none, and answers and reads with them.
+func TestAPersonFindsTheIDsOfWhatRuns(t *testing.T) {
+	s := startScripted(t)
+	session := s.call("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID
+	turn := s.call("send_message", args{"session_id": session, "prompt": "approve\nsay \u001b[31mred\u0007", "wait_ms": 20000})
+	process := s.call("start_process", args{"executable": "sleep", "argv": []string{"600"}}).ProcessID
+	listed := func(argv ...string) string {
+		t.Helper()
+		out, err := s.command(append([]string{"list"}, argv...)...).CombinedOutput()
+		if err != nil || bytes.ContainsAny(out, "\x1b\x07") {
+			t.Fatalf("list %v: %v\n%q", argv, err, out)
+		}
+		return string(out)
+	}
+	live := listed()
+	request := requestID.FindString(live)
+	for _, want := range []string{session, process, request, "harness-mcp respond", "harness-mcp log"} {
+		if want == "" || !strings.Contains(live, want) {
+			t.Errorf("list lacks %q:\n%s", want, live)
+		}
+	}
+	if out, err := s.command("respond", request, "approve").CombinedOutput(); err != nil {
+		t.Errorf("respond: %v\n%s", err, out)
+	}
+	s.call("close", args{"id": session, "force": true})
+	s.call("close", args{"id": process, "force": true})
+	if now := listed(); !strings.Contains(now, "Nothing is live") {
+		t.Errorf("list after the end:\n%s", now)
+	}
+	for kind, id := range map[string]string{"sessions": session, "turns": turn.TurnID, "requests": request, "processes": process} {
+		if all := listed(kind); !strings.Contains(all, id) {
+			t.Errorf("list %s lacks %s:\n%s", kind, id, all)
+		}
+	}
+}

@@ -46,6 +46,7 @@ type stdio struct {
 
 // run executes one command line.
 func run(ctx context.Context, args []string, std stdio) int {
+	args = asked(args)
 	var c cli
 	exited := -1
 	opts := []kong.Option{
@@ -54,6 +55,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 		kong.DefaultEnvars("HARNESS_MCP"),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
+		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Vars{"state": defaultDB(), "config": configPath()},
 	}

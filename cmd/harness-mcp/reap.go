@@ -12,6 +12,9 @@ type reapCmd struct{}
 
 // Run ends what dead servers of this journal left behind and says what it was.
 func (reapCmd) Run(ctx context.Context, c *Common, std stdio) error {
+	if _, err := c.journalExists(); err != nil {
+		return err
+	}
 	store, err := openStore(ctx, c)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (r respondCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	switch {
 	case core.CodeOf(err) == core.CodeNotFound:
 		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no request %q in %s", r.Request, c.DB),
-			Hint: "Name the server's own journal with --db. A server with --durability off has none, so that only its clients can answer."}
+			Hint: "harness-mcp list requests shows those there are. Name the server's own journal with --db. A server with --durability off has none, so that only its clients can answer."}
 	case err != nil && core.IsContext(err) && ctx.Err() == nil:
 		return &core.Error{Code: core.CodeSessionUnavailable, Message: fmt.Sprintf("the server that runs session %s did not take the answer within %s", q.SessionID, r.Timeout),
 			Hint: "It was withdrawn, so nothing happened. Try again, or answer through a client of that server."}

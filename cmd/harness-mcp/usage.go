@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -31,6 +33,21 @@ func misused(next, format string, args ...any) error {
 }
 
 func (e *usageError) Unwrap() error { return e.error }
+
+// spoken gives a hint for callers of tools as a hint for a person at a terminal.
+func spoken(hint string) string {
+	return listHint.ReplaceAllString(hints.Replace(hint), "harness-mcp list $1 shows")
+}
+
+var (
+	listHint = regexp.MustCompile(`list \{kind: "([a-z]+)"\} shows`)
+	hints    = strings.NewReplacer(
+		"list_providers shows", "harness-mcp check shows",
+		"Use answers: {question id: [values]}", `Use --answers '{"question id": ["value"]}'`,
+		"Use content: {...}", "Use --content '{...}'",
+		"leave answer, answers and content out", "leave --answer, --answers and --content out",
+	)
+)
 
 // outcomeOf gives an error as a person should read it, and its exit code.
 func outcomeOf(err error) (text string, code int) {

@@ -2,7 +2,9 @@
 // first answer, and stops the others.
 //
 //	go build -o bin/harness-mcp ./cmd/harness-mcp
-//	go run ./examples/delegate -server bin/harness-mcp -agents codex,claude,demo "say where the tests are slow"
+//	go run ./examples/delegate -server bin/harness-mcp -agents codex,claude "say where the tests are slow"
+//
+// Without a prompt three scripted agents race, of which one is fast.
 //
 // The agents may read and not write, and whatever they ask for is refused:
 // nobody is there to decide.
@@ -25,19 +27,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	server := flag.String("server", "harness-mcp", "the server `program`")
-	agents := flag.String("agents", "demo,demo,demo", "the agents, by `names`")
+	agents := flag.String("agents", "codex,claude", "the agents, by `names`, if there is a prompt")
 	flag.Parse()
-	prompt := strings.Join(flag.Args(), " ")
-	if prompt == "" {
-		prompt = "say I was first."
-	}
 	cwd, err := os.Getwd()
 	if err == nil {
-		var tasks []task
-		for name := range strings.SplitSeq(*agents, ",") {
-			tasks = append(tasks, task{name, prompt})
-		}
-		err = run(ctx, os.Stdout, *server, nil, cwd, tasks)
+		err = run(ctx, os.Stdout, *server, nil, cwd, tasks(*agents, strings.Join(flag.Args(), " ")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "delegate:", err)
@@ -47,6 +41,19 @@ func main() {
 
 // task is what one agent is to do.
 type task struct{ agent, prompt string }
+
+// tasks gives each agent the same prompt. Without one, scripted agents play the
+// race: two are slow, so that there is somebody to stop.
+func tasks(agents, prompt string) (all []task) {
+	if prompt == "" {
+		const slow = "slow 60000\nsay I was too late."
+		return []task{{"demo", slow}, {"demo", "say I was first."}, {"demo", slow}}
+	}
+	for name := range strings.SplitSeq(agents, ",") {
+		all = append(all, task{name, prompt})
+	}
+	return all
+}
 
 // race is the agents at work.
 type race struct {

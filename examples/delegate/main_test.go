@@ -9,9 +9,8 @@ import (
 
 func TestDelegateTakesTheFirstAnswerAndStopsTheOthers(t *testing.T) {
 	var out strings.Builder
-	const long = "slow 600000\nsay too late"
 	err := run(t.Context(), &out, built.Server(t), built.Env(t), t.TempDir(),
-		[]task{{"demo", long}, {"demo", "say I was first."}, {"demo", long}})
+		tasks("", ""))
 	if want := "the first answer: I was first.\nanother one: cancelled\nanother one: cancelled\n"; err != nil || out.String() != want {
 		t.Fatalf("%v after\n%s", err, out.String())
 	}
