@@ -46,7 +46,7 @@ func (s *Store) checkpoints() {
 		}
 		if c == nil {
 			var err error
-			if c, err = open(s.dsn, s.setup...); err != nil {
+			if c, err = s.reopen(s.setup...); err != nil {
 				c = nil
 				continue // the writer meets the same trouble and reports it
 			}

@@ -71,6 +71,8 @@ type Options struct {
 type Store struct {
 	*instances
 	dsn     string
+	dbFile  string
+	file    os.FileInfo // what lay at dbFile when it was opened; see inPlace
 	walFile string
 	walSoft int64    // walCheckpoint, but in tests
 	walHard int64    // walFull, but in tests
@@ -126,6 +128,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 
 	s := &Store{
 		dsn:     dsn(path, lock.Name()),
+		dbFile:  path,
 		walFile: path + "-wal",
 		walSoft: walCheckpoint,
 		walHard: walFull,
@@ -170,6 +173,9 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 		}
 	}
 	if err := restrict(path); err != nil {
+		return nil, err
+	}
+	if s.file, err = os.Stat(path); err != nil {
 		return nil, err
 	}
 	if s.instances, err = join(dir); err != nil {
@@ -297,7 +303,7 @@ func (s *Store) withReader(ctx context.Context, f func(c *conn) error) error {
 	}
 	if c == nil {
 		var err error
-		if c, err = open(s.dsn, pragma("query_only", 1), pragma("cache_size", -readerCache)); err != nil {
+		if c, err = s.reopen(pragma("query_only", 1), pragma("cache_size", -readerCache)); err != nil {
 			return err
 		}
 	}

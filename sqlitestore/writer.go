@@ -199,10 +199,14 @@ func (w *writer) rollback(cause error) error {
 	return cause
 }
 
-// ready sees to an open connection and a log that is not too long.
+// ready sees to a database that is still in its place, an open connection and a
+// log that is not too long.
 func (w *writer) ready() error {
+	if err := w.store.inPlace(); err != nil {
+		return err
+	}
 	if w.conn == nil {
-		c, err := open(w.store.dsn, w.store.setup...)
+		c, err := w.store.reopen(w.store.setup...)
 		if err != nil {
 			return err
 		}
