@@ -45,6 +45,7 @@ type actor struct {
 	gone     bool            // the session leaves nothing behind
 	giveBack func()          // frees the session that a start was to replace; may be nil
 	left     bool            // the harness has forgotten this host: another may follow
+	talks    string          // the provider conversation that was last told to the harness
 	redactor *Redactor       // of this epoch; nil until needed
 	observer *observer
 	instead  map[Token]*Error // what a starter is told in place of the reply to come
@@ -55,6 +56,8 @@ type actor struct {
 	degraded atomic.Bool               // any goroutine
 	conn     atomic.Pointer[Conn]      // any goroutine: the open conversation, for a kill
 	work     watched                   // any goroutine
+
+	convs []string // provider conversations held; guarded by the harness's lock
 }
 
 // published is what readers see: a state that has been committed.
@@ -109,7 +112,7 @@ func (a *actor) do(ctx context.Context, token Token, in Input) (any, error) {
 
 // doThen is do, with something to do once the command lies in the mailbox.
 func (a *actor) doThen(ctx context.Context, token Token, in Input, then func()) (any, error) {
-	c := call{in: in, token: token, reply: make(chan doReply, 1)}
+	c := newCall(token, in)
 	select {
 	case a.calls <- c:
 	case <-a.done:
@@ -120,6 +123,25 @@ func (a *actor) doThen(ctx context.Context, token Token, in Input, then func()) 
 	if then != nil {
 		then()
 	}
+	return a.reply(ctx, c)
+}
+
+func newCall(token Token, in Input) call {
+	return call{in: in, token: token, reply: make(chan doReply, 1)}
+}
+
+// first puts a command into the mailbox of an actor that nobody knows yet:
+// whatever becomes of its caller, it is the first that the actor meets. reply
+// waits for what comes of it.
+func (a *actor) first(token Token, in Input) call {
+	c := newCall(token, in)
+	a.calls <- c // has room
+	return c
+}
+
+// reply waits for the reply to a command that lies in the mailbox. When ctx
+// ends, the command goes on and its reply is dropped.
+func (a *actor) reply(ctx context.Context, c call) (any, error) {
 	select {
 	case r := <-c.reply:
 		return r.value()
@@ -426,6 +448,9 @@ func (a *actor) release(out []Effect) {
 	}
 	if a.state.Link != LinkUp {
 		a.conn.Store(nil)
+	} else if id := a.state.ProviderSessionID; id != a.talks {
+		a.talks = id
+		a.host.converse(a, conversation(a.state.Base.Config.Provider, id))
 	}
 	a.wakes.wake()
 	a.host.changes.wake()

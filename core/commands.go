@@ -47,7 +47,7 @@ func (h *Harness) admitTurn(ctx context.Context, c Caller, r SendRequest, queue 
 		if turn == "" {
 			turn = NewID(PrefixTurn)
 		} else {
-			have, free, err := h.claimTurn(ctx, c.Owner, turn, hash)
+			have, free, err := h.claimTurn(ctx, key{c.Owner, turn}, id, hash)
 			if have != nil || err != nil {
 				return deref(have), err
 			}
@@ -123,21 +123,20 @@ func (h *Harness) checkInputFor(in TurnInput) func(SessionView) error {
 }
 
 func turnUsed(id string) *Error {
-	return Errorf(CodeTurnUsed, "turn_id %s was used before, for another prompt", id).
+	return Errorf(CodeTurnUsed, "turn_id %s was used before, for another prompt or session", id).
 		WithHint("Choose another turn_id, or leave it out.").WithDetail("turn_id", id)
 }
 
 // claimTurn looks a chosen turn id up and holds it while it is admitted. The
-// same prompt under the same id is the same turn.
-func (h *Harness) claimTurn(ctx context.Context, owner, id, hash string) (have *Turn, free func(), err error) {
-	if err := CheckChosenID("turn_id", id); err != nil {
+// same prompt under the same id in the same session is the same turn.
+func (h *Harness) claimTurn(ctx context.Context, k key, session, hash string) (have *Turn, free func(), err error) {
+	if err := CheckChosenID("turn_id", k.id); err != nil {
 		return nil, nil, err
 	}
-	k := key{owner, id}
 	h.mu.Lock()
 	if h.turnIDs[k] > 0 {
 		h.mu.Unlock()
-		return nil, nil, Errorf(CodeTurnUsed, "turn_id %s is being used by another call", id).WithHint("Try again in a moment.").Retry()
+		return nil, nil, Errorf(CodeTurnUsed, "turn_id %s is being used by another call", k.id).WithHint("Try again in a moment.").Retry()
 	}
 	h.turnIDs[k]++
 	h.mu.Unlock()
@@ -146,19 +145,38 @@ func (h *Harness) claimTurn(ctx context.Context, owner, id, hash string) (have *
 		defer h.mu.Unlock()
 		delete(h.turnIDs, k)
 	}
-	res, err := h.getTurn(ctx, owner, id)
+	have, err = h.turnUnder(ctx, k, session, hash)
+	if have != nil || err != nil {
+		free()
+		return have, nil, err
+	}
+	return nil, free, nil
+}
+
+// turnUnder gives the turn that has an id already, nil for a free id.
+func (h *Harness) turnUnder(ctx context.Context, k key, session, hash string) (*Turn, error) {
+	res, err := h.getTurn(ctx, k.owner, k.id)
 	switch {
 	case CodeOf(err) == CodeNotFound:
-		return nil, free, nil
+		// One id, one thing: a session of this name would hide the turn.
+		if _, err := h.sessionView(ctx, k.owner, k.id); CodeOf(err) != CodeNotFound {
+			return nil, orElse(err, Errorf(CodeInvalidArgument, "turn_id %s is the session_id of a session", k.id).WithHint("Choose another turn_id."))
+		}
+		return nil, nil
 	case err != nil:
-		free()
-		return nil, nil, err
-	case res.Turn.PromptHash != hash:
-		free()
-		return nil, nil, turnUsed(id)
+		return nil, err
+	case res.Turn.PromptHash != hash || res.Turn.SessionID != session:
+		return nil, turnUsed(k.id)
 	}
-	free()
-	return res.Turn, nil, nil
+	return res.Turn, nil
+}
+
+// orElse is the failure of a look-up, or what follows from its success.
+func orElse(failure error, refusal *Error) error {
+	if failure != nil {
+		return failure
+	}
+	return refusal
 }
 
 // ask hands a command to a session's actor and waits for its reply. A session

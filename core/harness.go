@@ -189,10 +189,8 @@ func (h *Harness) forget(a *actor) {
 		return // its place may be another's by now
 	}
 	delete(h.actors, k)
-	for conv, owner := range h.convs {
-		if owner == k {
-			delete(h.convs, conv)
-		}
+	for _, conv := range a.convs {
+		delete(h.convs, conv)
 	}
 }
 

@@ -69,7 +69,7 @@ func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id strin
 		return SessionView{}, err
 	}
 	token := h.token()
-	v, err := h.await(context.WithoutCancel(ctx), a, token, inResume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)})
+	v, err := opened(a.do(context.WithoutCancel(ctx), token, inResume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)}))
 	if err != nil {
 		giveBack()
 	}

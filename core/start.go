@@ -67,13 +67,13 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 	a := newActor(h, p, NewState(cfg, caps, h.durability(), time.Now()), 0)
 	a.fresh, a.replace = true, replace
 	a.giveBack = giveBack
+	token := h.token()
+	start := a.first(token, inStart{Token: token, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)})
 	if err := h.host(a, cfg); err != nil {
 		giveBack()
 		return SessionView{}, err
 	}
-	token := h.token()
-	in := inStart{Token: token, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)}
-	v, err := h.await(ctx, a, token, in)
+	v, err := opened(a.reply(ctx, start))
 	// With an id or a key the start outlives its caller, who finds it by that.
 	if !chosen && k == nil && ctx.Err() != nil && IsContext(err) {
 		h.undo(a)
@@ -81,9 +81,8 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 	return v, err
 }
 
-// await hands a start or resume to its actor and waits for the session.
-func (h *Harness) await(ctx context.Context, a *actor, token Token, in Input) (SessionView, error) {
-	v, err := a.do(ctx, token, in)
+// opened is the session that came of a start or resume.
+func opened(v any, err error) (SessionView, error) {
 	if errors.Is(err, errRetired) {
 		err = Errorf(CodeStartFailed, "the session ended while it opened").WithHint("Start it again.").Retry()
 	}
@@ -132,23 +131,38 @@ func (h *Harness) host(a *actor, cfg SessionConfig) error {
 		return Errorf(CodeCapacity, "this server runs its %d sessions (max_sessions)", h.limits.MaxSessions).
 			WithHint("Close one (list {kind: \"sessions\", live: true}), or raise --max-sessions.").WithDetail("limit", "max_sessions").Retry()
 	}
-	if conv := conversation(cfg); conv != "" && !cfg.Fork {
+	if conv := conversation(cfg.Provider, cfg.ProviderSesID); conv != "" && !cfg.Fork {
 		if other, ok := h.convs[conv]; ok && other != k {
 			return Errorf(CodeSessionInUse, "the provider conversation %s is open in another session", cfg.ProviderSesID).
 				WithHint("Close that session first, or use fork: true.")
 		}
 		h.convs[conv] = k
+		a.convs = append(a.convs, conv)
 	}
 	h.actors[k] = a
 	h.run(a)
 	return nil
 }
 
-func conversation(cfg SessionConfig) string {
-	if cfg.ProviderSesID == "" {
+// conversation names a provider conversation, "" for none.
+func conversation(provider, id string) string {
+	if id == "" {
 		return ""
 	}
-	return cfg.Provider + "\x00" + cfg.ProviderSesID
+	return provider + "\x00" + id
+}
+
+// converse notes which conversation a session turned out to be, so that no
+// other session opens it meanwhile.
+func (h *Harness) converse(a *actor, conv string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := key{a.owner, a.id}
+	if _, taken := h.convs[conv]; conv == "" || taken || h.actors[k] != a {
+		return
+	}
+	h.convs[conv] = k
+	a.convs = append(a.convs, conv)
 }
 
 // liveCount counts what holds a place: an owner's sessions, or all, that are
@@ -183,6 +197,10 @@ func (h *Harness) claimID(ctx context.Context, c Caller, cfg *SessionConfig, reu
 	id := cfg.SessionID
 	v, err := h.sessionView(ctx, c.Owner, id)
 	if CodeOf(err) == CodeNotFound {
+		// One id, one thing: a turn of this name would hide behind the session.
+		if _, err := h.getTurn(ctx, c.Owner, id); CodeOf(err) != CodeNotFound {
+			return false, none, orElse(err, Errorf(CodeInvalidArgument, "session_id %s is the turn_id of a turn", id).WithHint("Choose another session_id."))
+		}
 		return false, none, nil
 	}
 	if err != nil {

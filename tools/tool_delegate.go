@@ -57,15 +57,22 @@ func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error
 	// repeated call finds both.
 	send := c.once
 	send.Tool = "delegate/send"
-	t, err := c.h.SendMessage(ctx, c.caller, core.SendRequest{
+	// Who leaves now has stopped waiting and not the task: it may be accepted
+	// already.
+	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
+	defer cancel()
+	t, err := c.h.SendMessage(sctx, c.caller, core.SendRequest{
 		SessionID: v.Session.ID, Once: send,
 		Input: core.TurnInput{Prompt: in.Prompt, Attachments: in.Attachments, OutputSchema: json.RawMessage(in.OutputSchema)},
 	})
-	if err != nil {
+	if err != nil && !core.IsContext(err) {
 		c.abandon(ctx, v.Session.ID)
 	}
 	return t, err
 }
+
+// sendTime bounds the sending of a prompt, which waits for the journal alone.
+const sendTime = 30 * time.Second
 
 // reasonTaskEnded is why delegate closes a session, for the journal.
 const reasonTaskEnded = "the delegated task ended"
