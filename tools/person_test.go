@@ -273,7 +273,7 @@ func TestAnAnswerThatComesLateCounts(t *testing.T) {
 		}
 		other := ask(t, c, "await", args{"ids": turn, "wait_ms": 20_000})
 		other.is("request_pending", "outcome").is(core.AskedNoAnswer, "results", 0, "pending_requests", 0, "asked_user")
-		// The client gives the call up as soon as it has brought the answer.
+		// The client gives the call up as soon as the answer it brought was taken.
 		responses := map[string]any{}
 		for key := range in.Requests {
 			responses[key] = map[string]any{"action": "accept", "content": map[string]any{"decision": "Approve"}}
@@ -282,10 +282,11 @@ func TestAnAnswerThatComesLateCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		req := other.str("results", 0, "pending_requests", 0, "request_id")
+		ask(t, c, "await", args{"ids": req, "wait_ms": 20_000}).is("done", "outcome")
 		if err := p.Cancel(); err != nil {
 			t.Fatal(err)
 		}
-		req := other.str("results", 0, "pending_requests", 0, "request_id")
 		ask(t, c, "await", args{"ids": turn, "ignore_requests": []string{req}, "wait_ms": 20_000}).is("done", "outcome").says("done")
 		if q := w.request(t, turn); q.Resolution.By != core.ByUser {
 			t.Errorf("resolved by the %s", q.Resolution.By)
