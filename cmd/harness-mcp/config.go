@@ -28,7 +28,8 @@ type configCmd struct {
 // and approval settings that long waits and unattended work need. The common
 // flags of this command line are in it.
 func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
-	if k.HTTP != "" || k.TokenEnv != "" {
+	// Typed: in a file or a variable, http is where serve listens.
+	if slices.ContainsFunc(typed(kctx), func(f *kong.Flag) bool { return f.Name == "http" || f.Name == "token-env" }) {
 		return k.overHTTP(std.out, given(kctx, k))
 	}
 	if err := c.dirsExist(); err != nil {

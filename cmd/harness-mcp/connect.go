@@ -133,8 +133,10 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 		}
 	}
 	var err error
-	r.token, err = transport.FirstToken(file)
 	r.file = file
+	if r.token, err = transport.FirstToken(file); err != nil {
+		err = &advised{err, "Name a file with your token: --token-file FILE. The server says at its start where its tokens are."}
+	}
 	return r, err
 }
 

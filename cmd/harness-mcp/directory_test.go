@@ -1,18 +1,14 @@
 package main_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/internal/mcptest"
 	"github.com/harness-mcp/harness-mcp/tools/transport"
@@ -172,70 +168,5 @@ func TestAFolderThatIsNoneIsRefused(t *testing.T) {
 		if response.StatusCode != want {
 			t.Errorf("%s: %s, want %d", given, response.Status, want)
 		}
-	}
-}
-
-func TestAClientIsToldThatItsFlagsAreNotTheServers(t *testing.T) {
-	b := inBackground(t)
-	allowed := folder(t, "a", "b")
-	first, said := b.from(allowed, "--allow-dir", "a", "--max-sessions", "3")
-	first.must("list_providers", nil)
-	if said := said(); said != "" {
-		t.Errorf("the client that started the server was told: %s", said)
-	}
-	same, said := b.from(filepath.Join(allowed, "b"), "--max-sessions=3", "--allow-dir", "../a", "--log-level=error")
-	same.must("list_providers", nil)
-	if said := said(); said != "" {
-		t.Errorf("a client with the same flags was told: %s", said)
-	}
-	other, said := b.from(allowed, "--allow-dir", "b")
-	other.must("list_providers", nil)
-	got := said()
-	for _, want := range []string{"--allow-dir, --max-sessions does not", fmt.Sprintf("process %d", b.pids()[0]), b.address} {
-		if !strings.Contains(got, want) {
-			t.Errorf("a client with other flags was told %q, which lacks %q", got, want)
-		}
-	}
-	if strings.Contains(got, allowed) {
-		t.Errorf("it was told the flags themselves: %s", got)
-	}
-}
-
-// TestConnectSaysAtOnceWhereItLooksInVain reads what a person sees of a client
-// that is put in front of nobody.
-func TestConnectSaysAtOnceWhereItLooksInVain(t *testing.T) {
-	address := "unix:" + filepath.Join(t.TempDir(), "nobody")
-	cmd := exec.Command(binary, "connect", address)
-	cmd.Env = clean(t)
-	stdin, err := cmd.StdinPipe() // its input does not end before it does
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
-	begun := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintln(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
-	lines := bufio.NewReader(stderr)
-	first, _ := lines.ReadString('\n')
-	if took := time.Since(begun); took > 5*time.Second || !strings.Contains(first, address) || !strings.Contains(first, "no such file") {
-		t.Errorf("after %v it said %q", took, first)
-	}
-	rest, _ := io.ReadAll(lines)
-	_ = cmd.Wait() // the exit code is looked at
-	if took := time.Since(begun); took > 10*time.Second || cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ended after %v with %v", took, cmd.ProcessState)
-	}
-	if !strings.Contains(string(rest), address) || !strings.Contains(string(rest), "--start") {
-		t.Errorf("its last words: %s", rest)
-	}
-	if !strings.Contains(stdout.String(), address) {
-		t.Errorf("the client was answered %s", stdout.String())
 	}
 }

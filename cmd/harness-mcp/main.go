@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.Help(printHelp),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 		kong.Vars{"state": defaultDB(), "config": configPath()},
 	}
 	if path, named := configFile(args); path != "" {
