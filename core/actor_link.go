@@ -30,11 +30,12 @@ func (a *actor) open(e doOpen) {
 		case err == nil:
 			in.Ready = conn.Ready()
 			in.Ready.Warnings = red.Strings(in.Ready.Warnings)
+			in.Ready = boundReady(in.Ready)
 		case ctx.Err() != nil && IsContext(err):
 			in.Err = Errorf(CodeStartTimeout, "the provider was not ready within %s", e.Config.Timeouts.Startup).
 				WithHint("Try again with a larger startup_timeout_ms.").Retry()
 		default:
-			in.Err = red.Error(startError(err))
+			in.Err = boundError(red.Error(startError(err)))
 		}
 		a.post(mail{in: in, conn: conn})
 	})
@@ -112,14 +113,15 @@ func (a *actor) lostLink(epoch uint64, conn Conn, red *Redactor, err error) {
 	}
 	te := &TurnError{Code: TurnTransportLost, Message: "the agent's output ended"}
 	if !errors.Is(err, io.EOF) {
-		te.Message = red.String(err.Error())
+		te.Message = short(red.String(err.Error()), sentenceBytes)
 	}
 	a.post(mail{in: inLinkLost{Epoch: epoch, Err: te}})
 }
 
-// stamp gives a notice the fresh ids that it may need, and bounds its frame.
+// stamp gives a notice the fresh ids that it may need, and bounds its frame and
+// its words.
 func (a *actor) stamp(epoch uint64, n Notice) inNotice {
-	in := inNotice{Epoch: epoch, Notice: boundRaw(n, a.host.limits.DropRaw)}
+	in := inNotice{Epoch: epoch, Notice: boundWords(boundRaw(n, a.host.limits.DropRaw))}
 	switch n.(type) {
 	case TurnBegan:
 		in.TurnID = NewID(PrefixTurn)
