@@ -152,7 +152,12 @@ type Resource struct {
 	Process *ProcessSnapshot
 	// Matched is where an awaited pattern was found in a process's output.
 	Matched *OutputMatch
+	// searching says that not all of its output was searched for the pattern.
+	searching bool
 }
+
+// settled says whether there is nothing to wait for any more.
+func (r Resource) settled() bool { return r.Matched != nil || r.Done() && !r.searching }
 
 // Done says whether the resource has come to rest: a turn or request ended; a
 // session idle with an empty queue, unavailable or ended; a process ended.

@@ -28,6 +28,7 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 		return AwaitResult{}, err
 	}
 	defer look.end()
+	look.until = time.Now().Add(r.Wait)
 	deadline := time.NewTimer(r.Wait)
 	defer deadline.Stop()
 	var tick <-chan time.Time
@@ -38,18 +39,20 @@ func (h *Harness) Await(ctx context.Context, c Caller, r AwaitRequest) (AwaitRes
 	}
 	over := false
 	for {
-		res, others, err := look.at(ctx)
+		res, again, err := look.at(ctx)
+		if ctx.Err() != nil {
+			return AwaitResult{}, ctx.Err()
+		}
 		if err != nil {
 			return AwaitResult{}, err
 		}
+		over = over || look.late(again)
 		if out, done := judge(r, res); done || over {
 			return settleOrder(out, res), nil
 		}
 		var poll <-chan time.Time
-		if others {
-			t := time.NewTimer(pollOthers)
-			defer t.Stop()
-			poll = t.C
+		if again > 0 {
+			poll = time.After(again)
 		}
 		for waiting := true; waiting; {
 			select {
@@ -91,6 +94,7 @@ type look struct {
 	h        *Harness
 	owner    string
 	ids      []string
+	until    time.Time // when the wait is over
 	wake     chan struct{}
 	watched  map[any]func()    // by actor, or id of a process
 	hosts    map[string]*actor // where a turn or request was met last
@@ -129,30 +133,67 @@ func (l *look) end() {
 }
 
 // at reads the resources, after it has registered for the wakes of those
-// hosted here, so that no change falls between. others says that some live
-// elsewhere and must be looked at again.
-func (l *look) at(ctx context.Context) (res []Resource, others bool, err error) {
+// hosted here, so that no change falls between. again says when to look again
+// though nothing wakes, 0 for never: as some live elsewhere, or have output
+// that was not searched yet.
+func (l *look) at(ctx context.Context) (res []Resource, again time.Duration, err error) {
 	for _, id := range l.ids {
 		r, err := l.get(ctx, id)
 		if err != nil {
-			return nil, false, err
+			return nil, 0, err
 		}
 		hosted, fresh := l.watch(r)
 		if fresh {
 			if r, err = l.get(ctx, id); err != nil {
-				return nil, false, err
+				return nil, 0, err
 			}
 		}
-		others = others || !hosted && !r.Done()
+		if !hosted && !r.Done() {
+			again = sooner(again, pollOthers)
+		}
 		if m := l.matchers[id]; m != nil {
-			if err := m.read(ctx, l.h, l.owner, id, r.Process.LastSeq); err != nil {
-				return nil, false, err
+			wait, err := l.search(ctx, m, r)
+			if err != nil {
+				return nil, 0, err
 			}
-			r.Matched = m.found
+			again = sooner(again, wait)
+			r.Matched, r.searching = m.found, wait > 0
 		}
 		res = append(res, r)
 	}
-	return res, others, nil
+	return res, again, nil
+}
+
+// sooner gives the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// search looks for the pattern in what a process has said, for a while, and
+// says when to go on, 0 when all of it was searched.
+func (l *look) search(ctx context.Context, m *matcher, r Resource) (again time.Duration, err error) {
+	if m.found != nil || m.searched(r.Process.LastSeq) || m.giveUp(r.Process) {
+		return 0, nil
+	}
+	wait, cancel := context.WithDeadline(ctx, l.until)
+	defer cancel()
+	done := l.h.searches.begin(wait, l.owner)
+	if done == nil {
+		return atOnce, nil
+	}
+	defer done()
+	return m.read(ctx, func(ctx context.Context, after uint64) ([]Event, error) {
+		return l.h.events(ctx, EventQuery{Owner: l.owner, Resource: r.ID, After: after, Limit: maxReplayPage, MaxBytes: matchPage,
+			Types: []EventType{TypeStdout, TypeStderr}})
+	}, r.Process.LastSeq, l.until)
+}
+
+// late says that time ran out while there is still output to search.
+func (l *look) late(again time.Duration) bool {
+	return len(l.matchers) > 0 && again > 0 && !time.Now().Before(l.until)
 }
 
 // get is Harness.Get, which asks first where the resource was last.
@@ -203,7 +244,7 @@ func (l *look) watch(r Resource) (hosted, fresh bool) {
 func judge(r AwaitRequest, res []Resource) (Outcome, bool) {
 	done, asks, matched := 0, false, false
 	for _, x := range res {
-		if x.Done() || x.Matched != nil {
+		if x.settled() {
 			done++
 			matched = matched || x.Matched != nil
 			continue
@@ -245,7 +286,7 @@ func settleOrder(o Outcome, res []Resource) AwaitResult {
 		return 0
 	})
 	for _, x := range out.Results {
-		if !x.Done() && x.Matched == nil {
+		if !x.settled() {
 			out.WaitingOn = append(out.WaitingOn, x.ID)
 		}
 	}

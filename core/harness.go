@@ -52,6 +52,8 @@ type Harness struct {
 	providers map[string]Provider
 	names     []string
 
+	searches searches // for patterns in output, by owner
+
 	mu      sync.Mutex // guards what follows
 	actors  map[key]*actor
 	turnIDs map[key]int    // chosen turn ids that are being admitted

@@ -1,8 +1,12 @@
 package core
 
 import (
+	"context"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -91,7 +95,7 @@ func TestPatternsAreFoundInLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, p := range tt.parts {
-				m.feed(Event{Seq: uint64(i + 1), Type: p.stream, Data: NewOutputData([]byte(p.text)).Raw()})
+				feed(t, m, Event{Seq: uint64(i + 1), Type: p.stream, Data: NewOutputData([]byte(p.text)).Raw()})
 				if m.found != nil {
 					break
 				}
@@ -112,8 +116,164 @@ func TestPatternsAreFoundInLines(t *testing.T) {
 	}
 }
 
+// feed has a matcher read events to their end, as often as it wants.
+func feed(t *testing.T, m *matcher, events ...Event) {
+	t.Helper()
+	read := func(_ context.Context, after uint64) (page []Event, _ error) {
+		for _, e := range events {
+			if e.Seq > after {
+				page = append(page, e)
+			}
+		}
+		return page, nil
+	}
+	for again := atOnce; again > 0; {
+		var err error
+		if again, err = m.read(t.Context(), read, events[len(events)-1].Seq, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stdout makes events of pieces of output.
+func stdout(pieces ...string) (events []Event) {
+	for i, p := range pieces {
+		events = append(events, Event{Seq: uint64(i + 1), Type: TypeStdout, Data: NewOutputData([]byte(p)).Raw()})
+	}
+	return events
+}
+
+// costly is a pattern that is taken and needs very long on a long line.
+var costly = "(?i)(.*a.*){" + strconv.Itoa(maxPatternSteps/8) + "}z"
+
+func TestASearchEndsWithTheWaitInTheMiddleOfALine(t *testing.T) {
+	m, err := newMatcher(costly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := stdout(strings.Repeat("ab", 4*maxMatchLine), "needle\n")
+	read := func(_ context.Context, after uint64) ([]Event, error) { return events[after:], nil }
+	began := time.Now()
+	again, err := m.read(t.Context(), read, 2, began.Add(100*time.Millisecond))
+	if d := time.Since(began); err != nil || again == 0 || d > 5*time.Second {
+		t.Errorf("after %s: again in %s, %v", d, again, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began = time.Now()
+	if again, err = m.read(ctx, read, 2, began.Add(time.Hour)); err != nil || again == 0 || time.Since(began) > 5*time.Second {
+		t.Errorf("cancelled, after %s: again in %s, %v", time.Since(began), again, err)
+	}
+	m.pattern, m.steps = regexp.MustCompile("needle"), 10 // what was cut off is not lost
+	if feed(t, m, events...); m.found == nil || m.found.Seq != 2 {
+		t.Errorf("found %+v", m.found)
+	}
+}
+
+func TestALongSearchComesInSlices(t *testing.T) {
+	m, err := newMatcher("error|fail", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Repeat("y\n", 32<<10)
+	var pieces []string
+	for range 64 {
+		pieces = append(pieces, lines)
+	}
+	events := stdout(append(pieces, "fail\n")...)
+	read := func(_ context.Context, after uint64) ([]Event, error) { return events[after : after+1], nil }
+	began := time.Now()
+	again, err := m.read(t.Context(), read, 65, began.Add(time.Hour))
+	if err != nil || again == 0 || m.found != nil {
+		t.Fatalf("after %s: again in %s, found %+v, %v", time.Since(began), again, m.found, err)
+	}
+	if feed(t, m, events...); m.found == nil || m.found.Seq != 65 {
+		t.Errorf("found %+v", m.found)
+	}
+}
+
+func TestAnUnfinishedLineIsNotLookedAtAgainAndAgain(t *testing.T) {
+	m, err := newMatcher("nowhere$", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.steps = plainMatch // so that the runes that are looked at can be counted
+	var pieces []string
+	for range 4 * maxMatchLine / 64 {
+		pieces = append(pieces, strings.Repeat("x", 64))
+	}
+	looked := 0
+	for _, e := range stdout(pieces...) {
+		m.events = []Event{e}
+		before := m.streams[TypeStdout].tried
+		if !m.step(t.Context()) {
+			t.Fatal("it was cut off")
+		}
+		if s := m.streams[TypeStdout]; s.tried != before {
+			looked += s.tried
+		}
+	}
+	if limit := 10 * 4 * maxMatchLine; looked > limit {
+		t.Errorf("%d bytes were looked at for %d, want at most %d", looked, 4*maxMatchLine, limit)
+	}
+}
+
+func TestALongPromptIsFoundWithoutALineEnd(t *testing.T) {
+	m, err := newMatcher(`>>> $`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed(t, m, stdout(strings.Repeat("x", 3*eagerLine), "y", ">>", "> ")...)
+	if m.found == nil || m.found.Seq != 4 {
+		t.Errorf("found %+v", m.found)
+	}
+}
+
+func TestNothingIsLostWhereALongLineIsCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.IntRange(0, 3*maxMatchLine).Draw(t, "at")
+		size := rapid.IntRange(1000, 2*maxMatchLine).Draw(t, "size")
+		text := strings.Repeat("x", at) + "needle" + strings.Repeat("x", 3*maxMatchLine-at)
+		m, err := newMatcher("needle", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seq := uint64(1); len(text) > 0 && m.found == nil; seq++ {
+			n := min(size, len(text))
+			m.events = []Event{{Seq: seq, Type: TypeStdout, Data: NewOutputData([]byte(text[:n])).Raw()}}
+			for text = text[n:]; len(m.events) > 0 && m.found == nil; {
+				m.step(context.Background())
+			}
+		}
+		if m.lookAtRest(context.Background()); m.found == nil {
+			t.Fatal("not found")
+		}
+	})
+}
+
+func TestSearchesOfOneOwnerTakeTurnsAndLeaveOthersAlone(t *testing.T) {
+	var s searches
+	done := s.begin(t.Context(), "bob")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s.begin(ctx, "bob") != nil {
+		t.Error("two searches of one owner")
+	}
+	alice := s.begin(ctx, "alice")
+	if alice == nil {
+		t.Fatal("one owner waits for another")
+	}
+	next := make(chan func())
+	go func() { next <- s.begin(t.Context(), "bob") }()
+	done()
+	(<-next)()
+	if alice(); len(s.owners) != 0 {
+		t.Errorf("%d owners are left", len(s.owners))
+	}
+}
+
 func TestPatternsThatCannotBeUsedAreRefused(t *testing.T) {
-	for _, p := range []string{"(", "a(?=b)", strings.Repeat("a", maxPattern+1)} {
+	for _, p := range []string{"(", "a(?=b)", strings.Repeat("a", maxPattern+1), "(?i)(.*a.*){900}z", "((a{100}){100}){100}", `\pL{1000}\pL{1000}\pL{1000}`} {
 		if err := CheckPattern(p); CodeOf(err) != CodeInvalidArgument {
 			t.Errorf("%.20q: %v", p, err)
 		}
