@@ -36,6 +36,48 @@ func bigApproval() core.Request {
 	return q
 }
 
+// asks is n requests of a turn.
+func asks(turn string, n int) (out []core.Request) {
+	for j := range n {
+		q := bigApproval()
+		q.ID, q.TurnID = fmt.Sprintf("req_%010d", j), turn
+		q.Details.CWD, q.Details.Path = strings.Repeat("/d", 2000), strings.Repeat("/p", 2000)
+		out = append(out, q)
+	}
+	return out
+}
+
+func askingTurn(i, n int) core.Resource {
+	tn := aTurn(core.TurnIsAwaitingInput)
+	tn.ID = fmt.Sprintf("trn_%010d", i)
+	return turnResource(tn, asks(tn.ID, n)...)
+}
+
+func askingSession(n int) core.Resource {
+	s, tn := aSession(core.StatusAwaitingInput), aTurn(core.TurnIsAwaitingInput)
+	return core.Resource{Kind: core.KindSession, ID: s.ID, Session: &core.SessionView{Session: s, Current: &tn, Requests: asks(tn.ID, n)}}
+}
+
+func TestManyRequestsAreCountedNamedAndTheFirstShownWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fake{get: func(string) (core.Resource, error) { return askingTurn(0, 64), nil }}
+		r := callTool(t, h, Options{}, "inspect", `{"id":"x"}`)
+		var o struct {
+			Pending []struct{ Prompt string } `json:"pending_requests"`
+			Total   int                       `json:"pending_requests_total"`
+		}
+		if err := json.Unmarshal(r.Structured, &o); err != nil {
+			t.Fatal(err)
+		}
+		if o.Total != 64 || len(o.Pending) != maxAsked+maxNamed || o.Pending[maxAsked-1].Prompt == "" || o.Pending[maxAsked].Prompt != "" {
+			t.Errorf("total %d, %d listed:\n%s", o.Total, len(o.Pending), r.Structured)
+		}
+		if !strings.Contains(r.Text, "60 more wait for an answer too") {
+			t.Errorf("the text does not say how many more:\n%s", r.Text)
+		}
+	})
+}
+
 func TestEveryReplyKeepsItsBudget(t *testing.T) {
 	long := strings.Repeat("answer \"quoted\" ", 20_000)
 	several := func(n int) func() []core.Resource {
@@ -61,6 +103,27 @@ func TestEveryReplyKeepsItsBudget(t *testing.T) {
 					tn, q := aTurn(core.TurnIsAwaitingInput), bigApproval()
 					tn.ID, q.TurnID = fmt.Sprintf("trn_%010d", i), fmt.Sprintf("trn_%010d", i)
 					rs = append(rs, turnResource(tn, q))
+				}
+				return rs
+			})}
+		}},
+		{"a turn that asks much at once", "await", `{"ids":"x"}`, func() *fake {
+			return &fake{await: awaiting(core.OutcomeRequest, func() []core.Resource { return []core.Resource{askingTurn(0, 64)} })}
+		}},
+		{"a session that asks much at once", "await", `{"ids":"x"}`, func() *fake {
+			return &fake{await: awaiting(core.OutcomeRequest, func() []core.Resource { return []core.Resource{askingSession(64)} })}
+		}},
+		{"the look at a turn that asks much", "inspect", `{"id":"x"}`, func() *fake {
+			return &fake{get: func(string) (core.Resource, error) { return askingTurn(0, 64), nil }}
+		}},
+		{"the look at a session that asks much", "inspect", `{"id":"x"}`, func() *fake {
+			return &fake{get: func(string) (core.Resource, error) { return askingSession(64), nil }}
+		}},
+		{"fifteen that ask", "await", `{"ids":"x"}`, func() *fake {
+			return &fake{await: awaiting(core.OutcomeRequest, func() []core.Resource {
+				var rs []core.Resource
+				for i := range 15 {
+					rs = append(rs, askingTurn(i, 9))
 				}
 				return rs
 			})}

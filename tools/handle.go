@@ -152,6 +152,7 @@ type call struct {
 	given    given
 	progress *progress
 	budget   int // of each half of the reply, in bytes
+	askedOf  int // requests that the reply shows whole
 	asked    int // how much content the caller asked for, in bytes
 	now      time.Time
 	round    roundState          // of a call that its client makes again

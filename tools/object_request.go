@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -89,9 +90,16 @@ func (c *call) request(q core.Request) *requestObject {
 			o.Questions[i].Choices = []core.Choice{}
 		}
 		text(&o.Questions[i].Prompt, q.Questions[i].Prompt)
+		o.Questions[i].Choices = slices.Clone(o.Questions[i].Choices)
+		for j := range o.Questions[i].Choices { // the values are what respond takes
+			text(&o.Questions[i].Choices[j].Label, q.Questions[i].Choices[j].Label)
+			text(&o.Questions[i].Choices[j].Description, q.Questions[i].Choices[j].Description)
+		}
 	}
 	if d := q.Details; d != nil {
-		o.Details = &detailsObject{Tool: d.Tool, CWD: d.CWD, Path: d.Path}
+		o.Details = &detailsObject{Tool: d.Tool}
+		text(&o.Details.CWD, d.CWD)
+		text(&o.Details.Path, d.Path)
 		text(&o.Details.Command, d.Command)
 		text(&o.Details.Reason, d.Reason)
 		text(&o.Details.Diff, d.Diff)

@@ -32,6 +32,7 @@ type sessionObject struct {
 	Durability        core.Durability    `json:"durability"`
 	QueuedTurns       int                `json:"queued_turns"`
 	PendingRequests   []any              `json:"pending_requests,omitempty"`
+	PendingTotal      int                `json:"pending_requests_total,omitempty"` // when not all are listed
 	Error             *turnError         `json:"error,omitempty"`
 	Warnings          []string           `json:"warnings,omitempty"`
 	Usage             *usageObject       `json:"usage,omitempty"`
@@ -68,13 +69,9 @@ func (c *call) session(v core.SessionView) *sessionObject {
 		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})
 	}
 	o.shrink = append(o.shrink, &listSlot{dst: &o.Warnings, src: o.Warnings})
-	for _, q := range v.Requests {
-		if q.Status == core.RequestPending {
-			r := c.request(q)
-			o.PendingRequests = append(o.PendingRequests, r)
-			o.shrink = append(o.shrink, r.slots()...)
-		}
-	}
+	var asked []slot
+	o.PendingRequests, o.PendingTotal, asked = c.pendingRequests(pendingOnly(v.Requests))
+	o.shrink = append(o.shrink, asked...)
 	if v.Current != nil { // its requests are the session's
 		o.CurrentTurn = c.turn(*v.Current, nil)
 		o.shrink = append(o.shrink, o.CurrentTurn.slots()...)
@@ -155,12 +152,7 @@ func (o *sessionObject) prose() prose {
 	if len(facts) > 0 {
 		p.lines = append(p.lines, clip(strings.Join(facts, "; "), maxErrorText))
 	}
-	var content []string
-	for _, q := range o.PendingRequests {
-		if q, ok := q.(interface{ ask() string }); ok {
-			content = append(content, q.ask())
-		}
-	}
+	content := askAll(o.PendingRequests, o.PendingTotal)
 	if t := o.CurrentTurn; t != nil {
 		p.lines = append(p.lines, "Now: "+t.state())
 	} else if t := o.LastTurn; t != nil {

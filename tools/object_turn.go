@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,8 @@ type turnObject struct {
 	FinishedAt        *time.Time      `json:"finished_at,omitempty"`
 	StopReason        string          `json:"stop_reason,omitempty"`
 	Reason            core.Reason     `json:"reason,omitempty"`
-	PendingRequests   []any           `json:"pending_requests,omitempty"` // *requestObject or requestRow
+	PendingRequests   []any           `json:"pending_requests,omitempty"`       // *requestObject or requestRow
+	PendingTotal      int             `json:"pending_requests_total,omitempty"` // when not all are listed
 	Error             *turnError      `json:"error,omitempty"`
 	Warnings          []string        `json:"warnings,omitempty"`
 	Usage             *usageObject    `json:"usage,omitempty"`
@@ -110,7 +112,7 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 		Object: "turn", TurnID: t.ID, SessionID: t.SessionID, Status: t.Status,
 		QueuePosition: t.QueuePosition, Origin: t.Origin, PromptPreview: firstRunes(t.PromptPreview, maxPreview),
 		StartedAt: utc(t.StartedAt), FinishedAt: utc(t.FinishedAt),
-		StopReason: t.StopReason, Reason: t.Reason, Warnings: c.warnings(append(c.notes[:len(c.notes):len(c.notes)], t.Warnings...)),
+		StopReason: clip(t.StopReason, maxWarning), Reason: t.Reason, Warnings: c.warnings(append(c.notes[:len(c.notes):len(c.notes)], t.Warnings...)),
 		Usage: newUsage(t.Usage), CostUSD: t.CostUSD, ProviderSessionID: t.ProviderSessionID,
 		Cursor: t.LastSeq,
 	}
@@ -123,11 +125,10 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 	o.raw(&o.StructuredOutput, t.StructuredOutput)
 	o.raw(&o.Metadata, encodeMap(t.Metadata))
 	o.shrink = append(o.shrink, textSlot{dst: &o.StructuredError, src: longText{clip(t.StructuredError, maxErrorText), c.wholeObject(t.ID)}})
-	for _, q := range pending {
-		if q.TurnID == t.ID {
-			o.addRequest(c.request(q))
-		}
-	}
+	pending = slices.DeleteFunc(slices.Clone(pending), func(q core.Request) bool { return q.TurnID != t.ID })
+	var asked []slot
+	o.PendingRequests, o.PendingTotal, asked = c.pendingRequests(pending)
+	o.shrink = append(o.shrink, asked...)
 	c.answer(o, t)
 	o.shrink = append(o.shrink, &listSlot{dst: &o.Warnings, src: o.Warnings})
 	return o
@@ -224,11 +225,6 @@ func (c *call) warnings(in []string) []string {
 		out = append(out, oneLine(w, maxWarning))
 	}
 	return out
-}
-
-func (o *turnObject) addRequest(q *requestObject) {
-	o.PendingRequests = append(o.PendingRequests, q)
-	o.shrink = append(o.shrink, q.slots()...)
 }
 
 func (o *turnObject) raw(dst *json.RawMessage, src json.RawMessage) {

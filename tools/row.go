@@ -88,12 +88,7 @@ func (c *call) sessionRow(v core.SessionView) *rowObject {
 		t := c.turnRow(*v.Current, nil)
 		o.TurnID, o.Activity, o.QuietMS, o.ElapsedMS = t.TurnID, t.Activity, t.QuietMS, t.ElapsedMS
 	}
-	var pending []core.Request
-	for _, q := range v.Requests {
-		if q.Status == core.RequestPending {
-			pending = append(pending, q)
-		}
-	}
+	pending := pendingOnly(v.Requests)
 	o.addPending(pending)
 	if o.TurnID != "" && v.Session.Status == core.StatusAwaitingInput && len(pending) > 0 {
 		o.Activity = oneLine("asks: "+asked(pending[0]), maxActivity)
@@ -102,7 +97,7 @@ func (c *call) sessionRow(v core.SessionView) *rowObject {
 }
 
 func (o *rowObject) addPending(pending []core.Request) {
-	for _, q := range pending {
+	for _, q := range pending[:min(len(pending), maxNamed)] {
 		o.PendingRequests = append(o.PendingRequests, requestRow{RequestID: q.ID, Kind: q.Kind})
 	}
 }

@@ -100,12 +100,7 @@ func (o *turnObject) sayFiles() (facts []string) {
 
 // content is what the reply is for: the questions, or the answer.
 func (o *turnObject) content() string {
-	var parts []string
-	for _, q := range o.PendingRequests {
-		if q, ok := q.(interface{ ask() string }); ok {
-			parts = append(parts, q.ask())
-		}
-	}
+	parts := askAll(o.PendingRequests, o.PendingTotal)
 	if len(o.StructuredOutput) > 0 {
 		parts = append(parts, string(o.StructuredOutput))
 	}

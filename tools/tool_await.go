@@ -140,21 +140,32 @@ func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, n int) {
 		if slices.Contains(in.IgnoreRequests, q.ID) {
 			continue
 		}
+		if n > fewResults && len(o.asking) >= maxAskedOfMany || !c.showsWhole() {
+			asked.PendingTotal++
+			continue
+		}
 		full := c.request(q)
 		asked.Pending = append(asked.Pending, full)
 		o.asking = append(o.asking, full)
 		o.shrink = append(o.shrink, full.slots()...)
 	}
-	if len(asked.Pending) > 0 {
-		asked.PendingRequests, asked.Activity = nil, "" // what it asks follows
-		o.Results[len(o.Results)-1] = asked
+	if len(asked.Pending) == 0 { // others are asked first: these are named
+		asked.PendingRequests = asked.PendingRequests[:min(len(asked.PendingRequests), maxNamedInRow)]
+		asked.shorten(n)
+		return
 	}
+	if asked.PendingTotal > 0 {
+		asked.PendingTotal += len(asked.Pending)
+	}
+	asked.PendingRequests, asked.Activity = nil, "" // what it asks follows
+	o.Results[len(o.Results)-1] = asked
 }
 
 // askedRow is a row whose requests are shown whole.
 type askedRow struct {
 	*rowObject
-	Pending []*requestObject `json:"pending_requests"`
+	Pending      []*requestObject `json:"pending_requests"`
+	PendingTotal int              `json:"pending_requests_total,omitempty"` // when not all are listed
 }
 
 func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
@@ -269,6 +280,9 @@ func (r *askedRow) ask() string {
 	var parts []string
 	for _, q := range r.Pending {
 		parts = append(parts, q.ask())
+	}
+	if more := r.PendingTotal - len(r.Pending); more > 0 {
+		parts = append(parts, sayMoreRequests(more))
 	}
 	return strings.Join(parts, "\n\n")
 }
