@@ -31,6 +31,9 @@ const (
 
 	keyLife        = 24 * time.Hour
 	maxKey         = 128
+	claimYoung     = 10 * time.Second // whoever claimed a key may still be at it
+	claimWait      = 3 * time.Second  // for a call of another server under the same key
+	claimPoll      = 50 * time.Millisecond
 	probeTimeout   = 5 * time.Second
 	probeMemory    = 30 * time.Second
 	lookEvery      = 5 * time.Second        // for resources of dead instances

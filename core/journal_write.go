@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -74,7 +75,9 @@ func NewJournal(opt JournalOptions) *Journal {
 // Write commits events and the snapshot, and gives the snapshot as it is then.
 // When the store fails, store_failed comes first and the events after it live
 // in memory, which is no error; but with Options.Stop it is, CodeStoreFailed,
-// the first time. When ctx ends it waits for the store no more. Call Wake when
+// the first time. A key that another call has is no failure of the store:
+// CodeIdempotency for the first commit, which changes nothing then; a later one
+// goes without the key. When ctx ends it waits for the store no more. Call Wake when
 // readers may see it.
 func (j *Journal) Write(ctx context.Context, w JournalWrite) (ProcessSnapshot, error) {
 	if j.lost != nil {
@@ -82,6 +85,15 @@ func (j *Journal) Write(ctx context.Context, w JournalWrite) (ProcessSnapshot, e
 	}
 	b, rec := j.batch(w)
 	err := commitChecked(ctx, j.opt.Store, j.opt.Timeout, b)
+	var conflict *ConflictError
+	if errors.As(err, &conflict) && conflict.Kind == "key" && len(w.Keys) > 0 {
+		if !j.created {
+			return ProcessSnapshot{}, keyTaken(conflict.ID)
+		}
+		j.opt.Logger.Warn("another call has the idempotency key", "process", j.opt.Resource, "key", conflict.ID)
+		b.Keys, w.Keys = nil, nil
+		err = commitChecked(ctx, j.opt.Store, j.opt.Timeout, b)
+	}
 	if err == nil {
 		j.created, j.seq = true, rec.Process.LastSeq
 		j.ring.add(b.Events)

@@ -84,7 +84,7 @@ func join2[T any](ctx context.Context, h *Harness, j *joined, rec KeyRecord, now
 func first[T any](ctx context.Context, h *Harness, rec KeyRecord,
 	now func(context.Context, KeyRecord) (T, error), run func(context.Context, *KeyRecord) (T, error)) (T, error) {
 	var zero T
-	stored, err := h.storedKey(ctx, rec)
+	stored, err := h.settledKey(ctx, rec)
 	switch {
 	case CodeOf(err) == CodeNotFound:
 		return run(ctx, &rec)
@@ -97,6 +97,25 @@ func first[T any](ctx context.Context, h *Harness, rec KeyRecord,
 			WithHint("replay the session to see; then use a new key.")
 	}
 	return now(ctx, stored)
+}
+
+// settledKey looks a key up. A claim that was made just now is waited for:
+// another server may be at that call.
+func (h *Harness) settledKey(ctx context.Context, rec KeyRecord) (KeyRecord, error) {
+	for began := time.Now(); ; {
+		stored, err := h.storedKey(ctx, rec)
+		running := err == nil && stored.Resource == "" && stored.ArgsHash == rec.ArgsHash && time.Since(stored.At).Abs() < claimYoung
+		if !running || time.Since(began) >= claimWait {
+			return stored, err
+		}
+		select {
+		case <-time.After(claimPoll):
+		case <-ctx.Done():
+			return stored, ctx.Err()
+		case <-h.ctx.Done():
+			return stored, err
+		}
+	}
 }
 
 // storedKey looks a key up; one older than keyLife counts as free.
@@ -132,7 +151,7 @@ func (h *Harness) claimKey(ctx context.Context, k *KeyRecord) error {
 	var conflict *ConflictError
 	err := h.store.PutKey(ctx, *k)
 	if errors.As(err, &conflict) {
-		return keyConflict(k.Key)
+		return keyTaken(k.Key)
 	}
 	return storeError(err)
 }

@@ -35,10 +35,16 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 			AllowExec: h.limits.AllowExec, MaxLive: h.limits.MaxProcesses, MaxLivePerOwner: h.limits.MaxProcessesPerOwner,
 		}
 		start.Keys = keysFor(k, start.ID)
+		// Before the command runs: two servers with one journal run it once.
+		if err := h.claimKey(ctx, k); err != nil {
+			return ProcessSnapshot{}, err
+		}
 		h.telemetry.Count(Signal{Name: ProcessWasStarted})
 		h.starting.Store(start.ID, true)
 		defer h.starting.Delete(start.ID)
-		return h.processes.Start(ctx, start)
+		p, err := h.processes.Start(ctx, start)
+		h.freeKey(k, err)
+		return p, err
 	})
 }
 

@@ -543,6 +543,88 @@ func TestPruneForgetsWhatHasEnded(t *testing.T) {
 	}
 }
 
+// meeting is a store where two who look a key up meet: neither finds it.
+type meeting struct {
+	core.Store
+	met   *sync.WaitGroup
+	first *sync.Once
+}
+
+func (m meeting) Key(ctx context.Context, owner, tool, key string) (core.KeyRecord, error) {
+	k, err := m.Store.Key(ctx, owner, tool, key)
+	m.first.Do(func() { m.met.Done(); m.met.Wait() })
+	return k, err
+}
+
+func TestOneKeyOnTwoServersRunsACommandOnce(t *testing.T) {
+	store, met := core.NewMemStore(), &sync.WaitGroup{}
+	met.Add(2)
+	ran := filepath.Join(t.TempDir(), "ran")
+	req := core.StartProcessRequest{Spec: shell("echo x >> " + ran), Once: core.Once{Tool: "start_process", Key: "k", Args: []byte(`{}`)}}
+	type reply struct {
+		r   *room
+		p   core.ProcessSnapshot
+		err error
+	}
+	replies := make(chan reply, 2)
+	for range 2 {
+		r := newRoom(t, roomOptions{store: meeting{store, met, &sync.Once{}}})
+		go func() {
+			p, err := r.h.StartProcess(t.Context(), caller, req)
+			replies <- reply{r, p, err}
+		}()
+	}
+	a, b := <-replies, <-replies
+	if a.err != nil {
+		a, b = b, a
+	}
+	if a.err != nil || core.CodeOf(b.err) != core.CodeIdempotency {
+		t.Fatalf("%+v, %v; %+v, %v", a.p, a.err, b.p, b.err)
+	}
+	if p := a.r.end(a.p.ID); p.Durability != core.Durable {
+		t.Errorf("durability %s", p.Durability)
+	}
+	if again, err := b.r.h.StartProcess(t.Context(), caller, req); err != nil || again.ID != a.p.ID {
+		t.Errorf("the call again: %s, %v, want %s", again.ID, err, a.p.ID)
+	}
+	if out, err := os.ReadFile(ran); string(out) != "x\n" {
+		t.Errorf("it ran %q, %v", out, err)
+	}
+}
+
+func TestAStartWhoseKeyAnotherHasIsUndone(t *testing.T) {
+	store := core.NewMemStore()
+	s := NewSupervisor(SupervisorOptions{Local: NewLocal(Options{Instance: store.Instance()}), Store: store})
+	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	k := core.KeyRecord{Owner: "o", Tool: "start_process", Key: "k", Resource: "prc_other", At: time.Now()}
+	if err := store.PutKey(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	spec := shell("sleep 1000")
+	spec.CWD = t.TempDir()
+	k.Resource = "prc_one"
+	p, err := s.Start(t.Context(), core.ProcessStart{ID: "prc_one", Owner: "o", Spec: spec, Redactor: core.NewRedactor(nil), Keys: []core.KeyRecord{k}})
+	if core.CodeOf(err) != core.CodeIdempotency {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := store.Process(t.Context(), "o", "prc_one"); core.CodeOf(err) != core.CodeNotFound || len(s.All("o")) != 0 {
+		t.Errorf("it is there: %v, %+v", err, s.All("o"))
+	}
+}
+
+func TestAFailedStartFreesItsKey(t *testing.T) {
+	r := newRoom(t, roomOptions{limits: core.Limits{AllowExec: []string{"true"}}})
+	req := core.StartProcessRequest{Spec: shell("exit 0"), Once: core.Once{Tool: "start_process", Key: "k", Args: []byte(`{}`)}}
+	for range 2 {
+		if _, err := r.h.StartProcess(t.Context(), caller, req); core.CodeOf(err) != core.CodeForbiddenExecutable {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.store.Key(t.Context(), "o", "start_process", "k"); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("the key is taken: %v", err)
+	}
+}
+
 func TestARepeatedStartIsTheSameProcess(t *testing.T) {
 	r := newRoom(t, roomOptions{})
 	once := core.Once{Tool: "start_process", Key: "k", Args: []byte(`{"a":1}`)}
