@@ -13,8 +13,8 @@ type Caller struct {
 	Client string
 	// Directory is where the caller works: what relative directories are
 	// relative to, and the one of work that names none. It allows nothing that
-	// Limits.AllowDirs does not. "" is the directory of this process, or for a
-	// caller that is Elsewhere none: its directories must be absolute.
+	// Limits.AllowDirs does not. "" is the directory of this process; a caller
+	// that is Elsewhere cannot mean a relative one by that.
 	Directory string
 	// Elsewhere says that the caller did not start this process, whose own
 	// directory means nothing to it.

@@ -176,15 +176,16 @@ func (c Caller) resolve(field, path string) (string, error) {
 		return path, nil
 	case c.Directory != "":
 		return filepath.Join(c.Directory, path), nil
-	case !c.Elsewhere:
+	case path == "" || !c.Elsewhere: // the directory of this process
 		return path, nil
 	}
-	wrong := Errorf(CodeInvalidArgument, "%s is missing, and this client has not said where it works", field)
-	if path != "" {
-		wrong = Errorf(CodeInvalidArgument, "%s %q is relative, and this client has not said where it works", field, path)
-	}
-	return "", wrong.WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
+	return "", Errorf(CodeInvalidArgument, "%s %q is relative, and this client has not said where it works", field, path).
+		WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
 }
+
+// lost says that work which names no directory is done where the server
+// happens to be.
+func (c Caller) lost(cwd string) bool { return cwd == "" && c.Elsewhere && c.Directory == "" }
 
 // plainPathError keeps the reason of a path error and leaves the call out.
 func plainPathError(err error) error {

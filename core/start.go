@@ -49,6 +49,7 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 			return SessionView{}, err
 		}
 	}
+	lost := c.lost(cfg.CWD)
 	p, caps, err := h.checkConfig(c, &cfg)
 	if err != nil {
 		return SessionView{}, err
@@ -68,7 +69,11 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 	a.fresh, a.replace = true, replace
 	a.giveBack = giveBack
 	token := h.token()
-	start := a.first(token, inStart{Token: token, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)})
+	warnings := append(h.sharedCheckout(ctx, cfg), r.Warnings...)
+	if lost {
+		warnings = append(warnings, "no cwd was given: the agent works in the server's own directory, "+cfg.CWD)
+	}
+	start := a.first(token, inStart{Token: token, Key: k, Warnings: warnings})
 	if err := h.host(a, cfg); err != nil {
 		giveBack()
 		return SessionView{}, err

@@ -119,7 +119,7 @@ func TestTheFolderOfAClientWidensNothing(t *testing.T) {
 	}
 }
 
-func TestOverHTTPWorkNeedsAFolderUnlessTheClientHasOne(t *testing.T) {
+func TestOverHTTPARelativeFolderNeedsAClientThatHasOne(t *testing.T) {
 	s := serve(t, t.TempDir(), "--token-file", tokens(t, "a-token\n"))
 	as := func(dir string) *person {
 		c := mcptest.Connect(t, transport.ConnectOptions{URL: s.url, Token: "a-token", Directory: dir})
@@ -127,7 +127,7 @@ func TestOverHTTPWorkNeedsAFolderUnlessTheClientHasOne(t *testing.T) {
 		return &person{c, t}
 	}
 	nowhere, odd := as(""), folder(t, "a b%41é")
-	for _, a := range []args{{}, {"cwd": "sub"}, {"cwd": "."}} {
+	for _, a := range []args{{"cwd": "sub"}, {"cwd": "."}} {
 		for tool, more := range map[string]args{
 			"start_session": {"provider": "demo"}, "delegate": {"provider": "demo", "prompt": "say x"}, "start_process": {"executable": "pwd"},
 		} {
@@ -139,6 +139,10 @@ func TestOverHTTPWorkNeedsAFolderUnlessTheClientHasOne(t *testing.T) {
 				t.Errorf("%s %v: %s", tool, more, res.Text)
 			}
 		}
+	}
+	g, res := nowhere.try("start_session", args{"provider": "demo"})
+	if g.Error.Code != "" || !strings.Contains(res.Text, "no cwd was given") {
+		t.Errorf("no cwd at all: %s", res.Text)
 	}
 	if session, process := nowhere.worksIn(args{"cwd": odd}); session != odd || process != odd {
 		t.Errorf("an absolute cwd: %q, %q", session, process)
