@@ -79,7 +79,7 @@ func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
 	}
 	return &mcp.CallToolResult{
 		IsError:           true,
-		Content:           []mcp.Content{mcp.NewTextContent(text)},
+		Content:           []mcp.Content{mcp.NewTextContent(core.Plain(text))},
 		StructuredContent: rawJSON(encode(o)),
 	}
 }

@@ -55,7 +55,7 @@ func newForm(s core.Session, q core.Request, version string) *form {
 		f = decisionForm(q)
 	}
 	if f != nil {
-		f.message = formMessage(s, q)
+		f.message = core.Plain(formMessage(s, q))
 	}
 	return f
 }

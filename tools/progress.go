@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // Bounds of progress notifications.
@@ -83,7 +85,7 @@ func (p *progress) current() string {
 func (p *progress) say(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.message = clip(message, maxProgressMessage)
+	p.message = clip(core.Plain(message), maxProgressMessage)
 }
 
 // end stops reporting. No notification is sent once it has returned.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // Bounds of a reply, in bytes.
@@ -127,7 +129,8 @@ func (c *call) result(b body) *mcp.CallToolResult {
 		return encode(b)
 	})
 	links := b.links()
-	text := fit(slots, c.budget-linkRoom, func() string { return b.prose().render(settled(all)) })
+	text := fit(slots, c.budget-linkRoom, func() string { return core.Plain(b.prose().render(settled(all))) })
+	text = clip(text, c.budget) // what no slot could shorten
 	if len(links) == 0 {
 		links = b.links()
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // sayDuration says a span of time in words that are short and read well: 350 ms, 42 s, 3 min 5 s.
@@ -40,9 +42,10 @@ func sayCount(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// oneLine makes text of many lines one line of at most max bytes.
+// oneLine makes text of many lines one line of at most max bytes, which does
+// nothing but print.
 func oneLine(s string, max int) string {
-	return clip(strings.Join(strings.Fields(s), " "), max)
+	return clip(core.Plain(strings.Join(strings.Fields(s), " ")), max)
 }
 
 // some lists words, at most n of them, and how many more there are.

@@ -78,7 +78,7 @@ func (k checkCmd) print(std stdio, found []checked) error {
 	}
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, f := range found {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), f.version(), f.place())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), core.Plain(f.version()), core.Plain(f.place()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (k checkCmd) print(std stdio, found []checked) error {
 	var searched []string
 	for _, f := range found {
 		for _, line := range f.details() {
-			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, line)
+			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, core.Plain(line))
 		}
 		// All look in the same places: say them once.
 		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && !slices.Contains(searched, at) {

@@ -84,7 +84,8 @@ func (h *house) more(ctx context.Context, id string, after uint64) bool {
 	return err == nil && len(p.Events) > 0
 }
 
-// print shows a page and gives the cursor behind it.
+// print shows a page and gives the cursor behind it. What agents and processes
+// wrote may hold sequences that a terminal obeys: those are spelled out.
 func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) {
 	var page struct {
 		Cursor uint64            `json:"cursor"`
@@ -96,7 +97,7 @@ func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) 
 	}
 	if l.JSON {
 		for _, e := range page.Events {
-			if _, err := fmt.Fprintf(w, "%s\n", e); err != nil {
+			if _, err := fmt.Fprintln(w, core.Plain(string(e))); err != nil {
 				return after, false, err
 			}
 		}
@@ -105,7 +106,7 @@ func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) 
 	// The text half: a head for callers, an empty line, the steps.
 	_, steps, _ := strings.Cut(r.text(), "\n\n")
 	if steps = strings.TrimRight(steps, "\n"); steps != "" {
-		if _, err := fmt.Fprintln(w, steps); err != nil {
+		if _, err := fmt.Fprintln(w, core.Plain(steps)); err != nil {
 			return after, false, err
 		}
 	}

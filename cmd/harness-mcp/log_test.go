@@ -98,6 +98,21 @@ func TestALogIsFollowedWhileAnotherServerWritesIt(t *testing.T) {
 	}
 }
 
+func TestALogSpellsOutWhatATerminalObeys(t *testing.T) {
+	s := startScripted(t)
+	id := s.call("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID
+	s.call("send_message", args{"session_id": id, "prompt": "say \u001b]0;PWN\u0007\u009b2Jevil", "wait_ms": 20000})
+	for _, argv := range [][]string{{"log", id}, {"log", "--json", id}} {
+		out, err := s.command(argv...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(out), "evil") || strings.ContainsAny(string(out), "\u001b\u0007\u009b") {
+			t.Errorf("%v printed %q", argv, out)
+		}
+	}
+}
+
 // TestAPersonFindsTheIDsOfWhatRuns asks for ids as a person does who has seen
 // none, and answers and reads with them.
 func TestAPersonFindsTheIDsOfWhatRuns(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err := kctx.Run(&c.Common, std); err != nil {
 		text, code := outcomeOf(err)
 		if !errors.Is(err, errSilent) {
-			fmt.Fprintln(std.err, "harness-mcp:", text)
+			fmt.Fprintln(std.err, "harness-mcp:", core.Plain(text))
 		}
 		return code
 	}
