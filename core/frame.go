@@ -46,7 +46,7 @@ func rawJSON(raw []byte) json.RawMessage {
 	case len(raw) == 0:
 		return nil
 	case len(raw) > MaxRaw:
-		return marshal(map[string]any{"truncated": true, "bytes": len(raw), "head": cut(string(raw), MaxRaw)})
+		return cutFrame(len(raw), cut(string(raw[:MaxRaw+1]), MaxRaw))
 	case !json.Valid(raw):
 		return marshal(string(raw))
 	}

@@ -87,7 +87,7 @@ func (f *NoticeFilter) content(n Content) {
 	case ToolCompleted:
 		f.endItem(n.Turn, p.Item, TypeToolDelta, TypeCommandOutputDelta)
 	}
-	n.Payload, n.Raw = f.r.Payload(n.Payload), f.r.JSON(n.Raw)
+	n.Payload, n.Raw = f.r.Payload(n.Payload), f.r.frame(n.Raw)
 	f.out = append(f.out, n)
 }
 
@@ -100,7 +100,7 @@ func (f *NoticeFilter) delta(n Content, item, text string) {
 		n.Raw = f.r.deltaRaw(n.Raw, text, shown)
 		n.Payload = deltaOf(n.Payload.EventType(), item, shown)
 	} else {
-		n.Raw = f.r.JSON(n.Raw)
+		n.Raw = f.r.frame(n.Raw)
 	}
 	f.out = append(f.out, n)
 }
@@ -160,8 +160,11 @@ func deltaOf(t EventType, item, text string) Payload {
 // looked for as it is and in base64; a frame that has it in neither form is
 // not kept.
 func (r *Redactor) deltaRaw(raw json.RawMessage, text, shown string) json.RawMessage {
-	if len(raw) == 0 {
+	switch {
+	case len(raw) == 0:
 		return raw
+	case len(raw) > MaxRaw: // its beginning may be the end of a secret
+		return cutFrame(len(raw), Redacted)
 	}
 	found := false
 	coded := base64.StdEncoding.EncodeToString([]byte(text))
@@ -186,25 +189,25 @@ func (r *Redactor) deltaRaw(raw json.RawMessage, text, shown string) json.RawMes
 func (r *Redactor) notice(n Notice) Notice {
 	switch n := n.(type) {
 	case OpDone:
-		n.Err, n.Raw = r.Error(n.Err), r.JSON(n.Raw)
+		n.Err, n.Raw = r.Error(n.Err), r.frame(n.Raw)
 		return n
 	case TurnBegan:
-		n.Prompt, n.Raw = r.String(n.Prompt), r.JSON(n.Raw)
+		n.Prompt, n.Raw = r.String(n.Prompt), r.frame(n.Raw)
 		return n
 	case RequestRaised:
-		n.Spec, n.Raw = r.RequestSpec(n.Spec), r.JSON(n.Raw)
+		n.Spec, n.Raw = r.RequestSpec(n.Spec), r.frame(n.Raw)
 		return n
 	case RequestWithdrawn:
-		n.Raw = r.JSON(n.Raw)
+		n.Raw = r.frame(n.Raw)
 		return n
 	case SessionChanged:
-		n.Model, n.Raw = r.String(n.Model), r.JSON(n.Raw)
+		n.Model, n.Raw = r.String(n.Model), r.frame(n.Raw)
 		return n
 	}
 	return n
 }
 
 func (r *Redactor) ended(n TurnEnded) TurnEnded {
-	n.Result, n.Raw = r.Result(n.Result), r.JSON(n.Raw)
+	n.Result, n.Raw = r.Result(n.Result), r.frame(n.Raw)
 	return n
 }
