@@ -30,25 +30,33 @@ const maxEscape = 4096
 func (e *Escapes) Strip(p []byte) []byte {
 	out := make([]byte, 0, len(p))
 	for _, c := range p {
-		if e.state == escNone {
-			switch {
-			case c == 0x1b:
-				e.state, e.n = escBegun, 0
-			case c == '\b' && len(out) > 0 && out[len(out)-1] != '\n':
-				_, n := utf8.DecodeLastRune(out)
-				out = out[:len(out)-n]
-			case c >= 0x20 && c != 0x7f || c == '\n' || c == '\r' || c == '\t':
-				out = append(out, c)
-			}
-			continue
+		switch {
+		case e.hides(c):
+		case c != '\b':
+			out = append(out, c)
+		case len(out) > 0 && out[len(out)-1] != '\n':
+			_, n := utf8.DecodeLastRune(out)
+			out = out[:len(out)-n]
 		}
-		if e.n++; e.n > maxEscape {
-			e.state = escNone
-			continue
-		}
-		e.next(c)
 	}
 	return out
+}
+
+// hides reads the next byte and says whether it is not shown. A backspace is
+// not hidden: it acts on the text.
+func (e *Escapes) hides(c byte) bool {
+	if e.state == escNone {
+		if c == 0x1b {
+			e.state, e.n = escBegun, 0
+		}
+		return c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\b' || c == 0x7f
+	}
+	if e.n++; e.n > maxEscape {
+		e.state = escNone
+		return true
+	}
+	e.next(c)
+	return true
 }
 
 // next reads one byte of a sequence.

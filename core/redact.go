@@ -35,7 +35,8 @@ const (
 // One left-to-right scan decides everything. What it decides at a position
 // depends on the text from there on and on the two bytes before it, never on
 // how the text was cut; so a stream that waits until a decision is certain
-// gives, joined, exactly what the whole text gives.
+// gives, joined, exactly what the whole text gives. Text with control sequences
+// is scanned twice: see TextFilter.
 type Redactor struct {
 	// pairs has every two bytes that may begin something: what nearly all text
 	// is measured by, and all that most of it meets. Those in inWord may begin
@@ -96,13 +97,17 @@ func (r *Redactor) start(s string, inWord bool) *candidates {
 }
 
 // spellings gives every form in which the values are looked for, once each:
-// as they are, and as a JSON string spells them, for JSON that is shown as
-// text.
+// as they are, as they are seen, and as a JSON string spells them, for JSON
+// that is shown as text.
 func spellings(values []string) []string {
 	var all []string
 	for _, v := range values {
 		v = strings.TrimSpace(v)
 		all = append(all, pieces(v)...)
+		if hides(v) {
+			var e Escapes
+			all = append(all, pieces(string(e.Strip([]byte(v))))...)
+		}
 		if q := quote(v); q[1:len(q)-1] != v {
 			all = append(all, pieces(q[1:len(q)-1])...)
 		}
@@ -126,7 +131,14 @@ func pieces(v string) []string {
 
 // String gives s with every secret in it replaced by Redacted.
 func (r *Redactor) String(s string) string {
-	out, _ := r.scan(&scanState{}, s, true)
+	if !hides(s) {
+		out, _ := r.scan(&scanState{}, s, true)
+		return out
+	}
+	out := r.TextFilter().write(s, true)
+	if out == s {
+		return s // which callers compare, and may keep
+	}
 	return out
 }
 
@@ -142,6 +154,20 @@ type scanState struct {
 	cover       int  // bytes that are still to be dropped, whatever they are
 	class       class
 	left        int // how many more bytes of the class may be dropped
+
+	edits *[]edit // what scan does to the text it is given, when that is wanted
+}
+
+// edit drops a part of a text, or puts a mark where one begins.
+type edit struct {
+	from, to int
+	mark     bool
+}
+
+func (st *scanState) edit(from, to int, mark bool) {
+	if st.edits != nil {
+		*st.edits = append(*st.edits, edit{from, to, mark})
+	}
 }
 
 // boundary says whether a word may begin here. A letter after a backslash is
@@ -175,6 +201,7 @@ func (r *Redactor) scan(st *scanState, s string, final bool) (shown, rest string
 	for i < len(s) {
 		if st.dropping {
 			n, wait := r.drop(st, s[i:], final)
+			st.edit(i, i+n, false)
 			i += n
 			kept = i
 			if wait {
@@ -189,6 +216,7 @@ func (r *Redactor) scan(st *scanState, s string, final bool) (shown, rest string
 		}
 		out = append(append(out, s[kept:i+f.keep]...), Redacted...)
 		i += f.keep
+		st.edit(i, i, true)
 		kept = i
 		st.dropping, st.cover, st.class, st.left = true, f.cover, f.class, maxShape
 	}

@@ -18,7 +18,7 @@ const maxStreams = 256
 // is used by one goroutine.
 type NoticeFilter struct {
 	r       *Redactor
-	streams map[streamKey]*stream
+	streams map[streamKey]*TextFilter
 	order   []streamKey // oldest first
 	out     []Notice
 }
@@ -28,14 +28,9 @@ type streamKey struct {
 	typ        EventType
 }
 
-type stream struct {
-	scan scanState
-	held string
-}
-
 // Filter makes the filter of one conversation.
 func (r *Redactor) Filter() *NoticeFilter {
-	return &NoticeFilter{r: r, streams: map[streamKey]*stream{}}
+	return &NoticeFilter{r: r, streams: map[streamKey]*TextFilter{}}
 }
 
 // Filter gives what may be known of n: deltas that were held back and now must
@@ -93,9 +88,7 @@ func (f *NoticeFilter) content(n Content) {
 
 func (f *NoticeFilter) delta(n Content, item, text string) {
 	s := f.stream(streamKey{n.Turn, item, n.Payload.EventType()})
-	whole := s.held + text
-	shown, rest := f.r.scan(&s.scan, whole, false)
-	s.held = rest
+	shown := s.write(text, false)
 	if shown != text {
 		n.Raw = f.r.deltaRaw(n.Raw, text, shown)
 		n.Payload = deltaOf(n.Payload.EventType(), item, shown)
@@ -105,14 +98,14 @@ func (f *NoticeFilter) delta(n Content, item, text string) {
 	f.out = append(f.out, n)
 }
 
-func (f *NoticeFilter) stream(k streamKey) *stream {
+func (f *NoticeFilter) stream(k streamKey) *TextFilter {
 	s := f.streams[k]
 	if s == nil {
 		if len(f.order) == maxStreams {
 			oldest := f.order[0]
 			f.flush(func(k streamKey) bool { return k == oldest })
 		}
-		s = &stream{}
+		s = f.r.TextFilter()
 		f.streams[k] = s
 		f.order = append(f.order, k)
 	}
@@ -136,7 +129,7 @@ func (f *NoticeFilter) flush(end func(streamKey) bool) {
 		}
 		s := f.streams[k]
 		delete(f.streams, k)
-		if shown, _ := f.r.scan(&s.scan, s.held, true); shown != "" {
+		if shown := s.Flush(); shown != "" {
 			f.out = append(f.out, Content{Turn: k.turn, Payload: deltaOf(k.typ, k.item, shown)})
 		}
 		return true

@@ -249,8 +249,8 @@ func TestJoinedDeltasEqualTheRedactedMessage(t *testing.T) {
 			take(f.Filter(delta("a", rest[:n])))
 			rest = rest[n:]
 			for _, s := range f.streams {
-				if len(s.held) > longest {
-					t.Fatalf("holds back %d bytes: %q", len(s.held), s.held)
+				if len(s.seen.held) > longest {
+					t.Fatalf("holds back %d bytes: %q", len(s.seen.held), s.seen.held)
 				}
 			}
 		}
