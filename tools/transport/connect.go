@@ -132,12 +132,14 @@ type bridge struct {
 	hopeless chan error  // why there is no sense in going on
 
 	starting sync.Mutex // held while the server is waited for
+	learning sync.Mutex // held while its tools are asked for
 	renewing sync.Mutex // held while the client is introduced
 
 	mu       sync.Mutex
 	inFlight map[string]*relay
 	ended    bool
 	safe     map[string]bool     // tools that may be called again
+	learned  bool                // safe has been told by a list
 	hello    []byte              // the client's initialize
 	epoch    int                 // how often it was introduced
 	session  string              // of the last introduction
@@ -155,6 +157,7 @@ type relay struct {
 
 	cancelled  atomic.Bool // by the client: no response is due
 	subscribed bool        // by a stream that has something to say
+	own        bool        // ours, not the client's: its response is for us
 }
 
 func (b *bridge) serve(ctx context.Context, in io.Reader) error {

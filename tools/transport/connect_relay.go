@@ -64,7 +64,7 @@ func (b *bridge) carry(ctx context.Context, r *relay) error {
 			}
 		case !errors.Is(err, errLost):
 			return err
-		case !b.repeatable(r.envelope):
+		case !b.repeatable(r.envelope) && !b.foundRepeatable(ctx, r):
 			return errMaybeDone
 		}
 		if attempt >= maxAttempts {
@@ -160,6 +160,9 @@ func (b *bridge) respond(r *relay, message []byte) error {
 		return nil
 	}
 	b.learn(r.envelope, message)
+	if r.own {
+		return nil
+	}
 	return b.pass(message)
 }
 

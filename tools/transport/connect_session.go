@@ -216,11 +216,43 @@ func (b *bridge) learn(e *envelope, body []byte) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.learned = true
 	for _, t := range list.Result.Tools {
 		if safe := t.Annotations.ReadOnly || t.Annotations.Idempotent; safe || b.safe[t.Name] {
 			b.safe[t.Name] = safe
 		}
 	}
+}
+
+// foundRepeatable asks the server for its tools, for a client that never did,
+// and reports whether the lost call may be made again.
+func (b *bridge) foundRepeatable(ctx context.Context, lost *relay) bool {
+	b.learning.Lock()
+	defer b.learning.Unlock()
+	b.mu.Lock()
+	learned := b.learned
+	b.mu.Unlock()
+	if !learned {
+		var body struct {
+			Params struct {
+				Meta json.RawMessage `json:"_meta,omitempty"`
+			} `json:"params"`
+		}
+		_ = json.Unmarshal(lost.message, &body) // open has read it
+		line, err := json.Marshal(map[string]any{
+			"jsonrpc": mcp.JSONRPC_VERSION, "id": "connect tools", "method": mcp.MethodToolsList, "params": body.Params})
+		if err != nil {
+			return false
+		}
+		e, refused := open(line)
+		if refused != nil {
+			return false
+		}
+		if err := b.carry(ctx, &relay{envelope: &e, message: line, own: true}); err != nil {
+			return false
+		}
+	}
+	return b.repeatable(lost.envelope)
 }
 
 // listen keeps the session's stream of what belongs to no call open.

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,7 +134,9 @@ func TestALostCallIsMadeAgainOnlyIfThatIsHarmless(t *testing.T) {
 	defer inner.Close()
 	var lose atomic.Bool
 	outer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !lose.CompareAndSwap(true, false) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte(`"tools/call"`)) || !lose.CompareAndSwap(true, false) {
 			inner.ServeHTTP(w, r)
 			return
 		}
@@ -144,23 +147,35 @@ func TestALostCallIsMadeAgainOnlyIfThatIsHarmless(t *testing.T) {
 		}
 	}))
 	defer outer.Close()
-	c := connectTo(t, outer.URL+transport.PathMCP)
-	c.Discover(t.Context())
-	if _, err := c.ListTools(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for tool, want := range map[string]int64{"read": 2, "settle": 2, "add": 1} {
-		calls.Store(0)
-		lose.Store(true)
-		got, err := c.Call(t.Context(), tool, nil)
-		if calls.Load() != want {
-			t.Errorf("%s ran %d times, want %d", tool, calls.Load(), want)
-		}
-		if want == 2 && (err != nil || got.Text != "done") {
-			t.Errorf("%s: %q, %v", tool, got.Text, err)
-		}
-		if want == 1 && (err == nil || !strings.Contains(err.Error(), "may have taken effect")) {
-			t.Errorf("%s: %v", tool, err)
+	for name, tc := range map[string]struct {
+		start  func(*mcptest.Client, context.Context) json.RawMessage
+		listed bool // the client has asked for the tools
+	}{
+		"legacy, listed": {(*mcptest.Client).Initialize, true}, "legacy, not listed": {(*mcptest.Client).Initialize, false},
+		"modern, listed": {(*mcptest.Client).Discover, true}, "modern, not listed": {(*mcptest.Client).Discover, false},
+	} {
+		for tool, want := range map[string]int64{"read": 2, "settle": 2, "add": 1} {
+			t.Run(name+", "+tool, func(t *testing.T) {
+				c := connectTo(t, outer.URL+transport.PathMCP)
+				tc.start(c, t.Context())
+				if tc.listed {
+					if _, err := c.ListTools(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				calls.Store(0)
+				lose.Store(true)
+				got, err := c.Call(t.Context(), tool, nil)
+				if calls.Load() != want {
+					t.Errorf("%s ran %d times, want %d", tool, calls.Load(), want)
+				}
+				if want == 2 && (err != nil || got.Text != "done") {
+					t.Errorf("%s: %q, %v", tool, got.Text, err)
+				}
+				if want == 1 && (err == nil || !strings.Contains(err.Error(), "may have taken effect")) {
+					t.Errorf("%s: %v", tool, err)
+				}
+			})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -53,7 +54,7 @@ func open(message []byte) (envelope, *refusal) {
 		return e, &refusal{mcp.PARSE_ERROR, "the message is not valid JSON: " + err.Error()}
 	}
 	if !e.idIsValid() {
-		return e, &refusal{mcp.INVALID_REQUEST, "an id must be a string or a number"}
+		return e, &refusal{mcp.INVALID_REQUEST, "an id must be a string or a number, in UTF-8"}
 	}
 	return e, nil
 }
@@ -63,6 +64,9 @@ func (e *envelope) hasID() bool { return len(e.ID) > 0 && e.ID[0] != 'n' }
 func (e *envelope) idIsValid() bool {
 	if !e.hasID() {
 		return true
+	}
+	if !utf8.Valid(e.ID) { // it would come back so, in its own bytes
+		return false
 	}
 	switch c := e.ID[0]; {
 	case c == '"', c == '-', '0' <= c && c <= '9':
