@@ -172,10 +172,41 @@ func (h *Harness) Replay(ctx context.Context, owner string, r ReplayRequest) (Re
 	if n := len(events); n > 0 {
 		page.Cursor = events[n-1].Seq
 	}
+	if len(events) == 0 && r.After > 0 && !q.Tail {
+		page.Cursor = h.within(ctx, owner, res, page.Resource, r.After)
+	}
 	if !page.More && r.MaxBytes > 0 && len(events) > 0 {
 		page.More = h.hasMore(ctx, q, page.Cursor)
 	}
 	return page, nil
+}
+
+// within gives a cursor that is not behind the end of a journal: a reader that
+// came with one from elsewhere would else wait for events that are numbered
+// lower.
+func (h *Harness) within(ctx context.Context, owner string, res Resource, resource string, after uint64) uint64 {
+	switch {
+	case res.Session != nil:
+		owner = res.Session.Session.Owner
+	case res.Turn != nil:
+		owner = res.Turn.Owner
+	case res.Process != nil:
+		owner = res.Process.Owner
+	}
+	last, err := h.store.LastSeq(ctx, owner, resource)
+	if err != nil {
+		return after
+	}
+	if a := h.liveActor(owner, resource); a != nil {
+		last = max(last, a.view.Load().seq)
+	}
+	if res.Process != nil {
+		last = max(last, res.Process.LastSeq)
+	}
+	if last == 0 { // it is being made
+		return after
+	}
+	return min(after, last)
 }
 
 // showGap puts a replay_gap in front of a page whose first events are gone, and

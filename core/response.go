@@ -20,6 +20,10 @@ func CheckResponse(spec RequestSpec, r Response) (Response, *Error) {
 			WithHint("Scopes offered for approve: %s.", join(scopes(spec))).WithDetail("scopes", scopes(spec))
 	}
 	if r.Action == ActionApprove && r.Scope == "" {
+		if !offers(spec, ScopeOnce) { // a wider one is for the caller to choose
+			return r, Errorf(CodeScope, "approve needs a scope here: once is not offered").
+				WithHint("Scopes offered for approve: %s.", join(scopes(spec))).WithDetail("scopes", scopes(spec))
+		}
 		r.Scope = ScopeOnce
 	}
 	if r.Action != ActionAnswer {

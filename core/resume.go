@@ -22,7 +22,7 @@ func (h *Harness) resumeSession(ctx context.Context, c Caller, r StartRequest, k
 			return SessionView{}, err
 		}
 		if v.Session.Status.Live() {
-			return SessionView{}, sessionInUse(id).WithDetail("session", v)
+			return SessionView{}, h.inUse(v).WithDetail("session", v)
 		}
 		v, err = h.reopen(ctx, c, r, id, k)
 		if errors.Is(err, errRetired) {

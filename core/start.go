@@ -190,6 +190,17 @@ func sessionInUse(id string) *Error {
 		WithHint("Use it with send_message, or choose another session_id.")
 }
 
+// inUse is sessionInUse that does not send the caller to this server about a
+// session that another one runs.
+func (h *Harness) inUse(v SessionView) *Error {
+	e := sessionInUse(v.Session.ID)
+	if h.liveActor(v.Session.Owner, v.Session.ID) == nil {
+		e.Message = "session " + v.Session.ID + " exists and is live, on another server on this machine"
+		return e.WithHint("Use it through that server, or choose another session_id.")
+	}
+	return e
+}
+
 // claimID checks a chosen id against what is live and stored, and makes one
 // when none was chosen. replace says that a stored session goes when the new
 // one is ready; it is held until then, and given back if that never comes.
@@ -214,7 +225,7 @@ func (h *Harness) claimID(ctx context.Context, c Caller, cfg *SessionConfig, reu
 	st := v.Session.Status
 	switch {
 	case st.Live():
-		return false, none, sessionInUse(id).WithDetail("session", v)
+		return false, none, h.inUse(v).WithDetail("session", v)
 	case reuse == ReuseReplace, reuse == ReuseClosed && st == StatusClosed:
 		sctx, cancel := h.short(ctx)
 		defer cancel()

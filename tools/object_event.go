@@ -129,6 +129,10 @@ func cutStrings(v any, max int, more func(int) string) any {
 		}
 	case map[string]any:
 		for k := range v {
+			if text, ok := v[k].(string); ok && k == "base64" {
+				v[k] = text[:min(len(text), max/4*4)] // the beginning, which can be decoded
+				continue
+			}
 			v[k] = cutStrings(v[k], max, more)
 		}
 	}

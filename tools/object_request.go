@@ -144,13 +144,24 @@ func (c *call) suggestAnswers(n *nexts, q *requestObject) {
 		case core.ActionAnswer:
 			q.suggestAnswer(respond)
 		case core.ActionApprove:
-			respond("allows it; read it first", args{"action": a})
+			q.suggestApproval(respond)
 		case core.ActionDeny:
 			respond("refuses this step, the turn goes on", args{"action": a})
 		case core.ActionCancel:
 			respond("refuses and stops the turn", args{"action": a})
 		}
 	}
+}
+
+// suggestApproval says the scope, where the agent offers no approval of just
+// this once: that is for the caller to see before it calls.
+func (o *requestObject) suggestApproval(respond func(string, args)) {
+	if len(o.Scopes) == 0 || slices.Contains(o.Scopes, core.ScopeOnce) {
+		respond("allows it; read it first", args{"action": core.ActionApprove})
+		return
+	}
+	respond("allows it and all alike, which is all that is offered; read it first",
+		args{"action": core.ActionApprove, "scope": o.Scopes[0]})
 }
 
 // suggestAnswer adds the choices of a single question, or the form in which

@@ -64,8 +64,11 @@ func (p *pager) forward(ctx context.Context) (*replayObject, error) {
 			p.out.More = true
 			break
 		}
-		after = page.Cursor
 		p.out.Cursor, p.out.More = max(p.out.Cursor, page.Cursor), page.More
+		if page.Cursor < after {
+			p.out.Cursor, p.out.beyond = page.Cursor, after
+		}
+		after = page.Cursor
 		if !page.More {
 			break
 		}

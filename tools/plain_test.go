@@ -1,6 +1,9 @@
 package tools
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,4 +45,38 @@ func TestNoTextHalfHoldsWhatATerminalObeys(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACutEventOfBytesIsStillBase64(t *testing.T) {
+	raw := make([]byte, 50_000)
+	for i := range raw {
+		raw[i] = byte(i)
+	}
+	journal := []core.Event{event(1, core.TypeStdout, `{"base64":"`+base64.StdEncoding.EncodeToString(raw)+`"}`)}
+	events, _ := shown(t, journal, `{"id":"x"}`)
+	if len(events) != 1 {
+		t.Fatalf("%d events", len(events))
+	}
+	var d struct{ Base64 string }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(events[0], "1 stdout ")), &d); err != nil {
+		t.Fatal(err)
+	}
+	got, err := base64.StdEncoding.DecodeString(d.Base64)
+	if err != nil || len(got) < 1000 || !bytes.HasPrefix(raw, got) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestAnApprovalIsSuggestedWithAScopeWhereOnceIsNotOffered(t *testing.T) {
+	q := anApproval()
+	q.Scopes = []core.Scope{core.ScopeSession}
+	synctest.Test(t, func(t *testing.T) {
+		h := &fake{get: func(string) (core.Resource, error) {
+			return turnResource(aTurn(core.TurnIsAwaitingInput), q), nil
+		}}
+		r := callTool(t, h, Options{}, "inspect", `{"id":"x"}`)
+		if !strings.Contains(r.Text, `"action":"approve","request_id":"`+reqID+`","scope":"session"`) {
+			t.Errorf("got\n%s", r.Text)
+		}
+	})
 }

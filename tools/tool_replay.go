@@ -101,6 +101,7 @@ type replayObject struct {
 	View     string `json:"-"`
 	resource string // whose journal it is
 	turn     string
+	beyond   uint64 // the caller's cursor, when the journal ends before it
 }
 
 func (c *call) afterReplay(o *replayObject, in replayArgs) {
@@ -166,6 +167,9 @@ func (o *replayObject) prose() prose {
 	line := fmt.Sprintf("%s of %s, cursor %d.", sayCount(len(o.Events), "event"), of, o.Cursor)
 	if o.More {
 		line = strings.TrimSuffix(line, ".") + ", more follow."
+	}
+	if o.beyond > 0 {
+		line += fmt.Sprintf(" Nothing is behind %d: the journal ends at %d.", o.beyond, o.Cursor)
 	}
 	if o.AvailableFrom > 0 {
 		line += fmt.Sprintf(" Events before %d are gone.", o.AvailableFrom)
