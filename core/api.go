@@ -290,7 +290,9 @@ type Limits struct {
 	// AllowDirs confines cwd and added directories; empty allows all.
 	AllowDirs []string
 	// AllowExec confines the executables of managed processes: names that are
-	// looked for in PATH, paths, and directories. Empty allows all.
+	// looked for in PATH, paths, and directories. Empty allows all. With some,
+	// no caller may give a process or a session variables by which a program
+	// runs or loads another one.
 	AllowExec []string
 	// DropRaw keeps no provider frames.
 	DropRaw bool

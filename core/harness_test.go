@@ -373,6 +373,18 @@ func TestKillEndsAtOnce(t *testing.T) {
 	})
 }
 
+func TestWithAllowedExecutablesNoSessionLoadsOthers(t *testing.T) {
+	for _, allow := range [][]string{nil, {"true"}} {
+		inWorldOn(t, func() core.Store { return core.NewMemStore() }, core.Limits{AllowExec: allow}, func(t *testing.T, w *world) {
+			cfg := core.SessionConfig{Provider: "fake", CWD: t.TempDir(), Env: map[string]string{"LD_PRELOAD": "/nowhere/x.so"}}
+			v, err := w.StartSession(t.Context(), me, core.StartRequest{Config: cfg})
+			if refused := core.CodeOf(err) == core.CodeInvalidArgument; refused != (allow != nil) || err != nil && !refused {
+				t.Errorf("with %v: %+v, %v", allow, v, err)
+			}
+		})
+	}
+}
+
 func TestTheSameKeyMakesOneEffect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.start().Session.ID

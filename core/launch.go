@@ -34,6 +34,9 @@ func (h *Harness) checkConfig(c Caller, cfg *SessionConfig) (Provider, Capabilit
 	if err := checkOptions(*cfg, p.Spec()); err != nil {
 		return nil, none, err
 	}
+	if err := h.checkLoaderEnv(cfg.Env); err != nil {
+		return nil, none, err
+	}
 	if err := h.checkSchema(cfg.OutputSchema); err != nil {
 		return nil, none, err
 	}

@@ -25,6 +25,9 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 		if err := checkProcess(&spec); err != nil {
 			return ProcessSnapshot{}, err
 		}
+		if err := h.checkLoaderEnv(spec.Env); err != nil {
+			return ProcessSnapshot{}, err
+		}
 		cwd, err := h.dir(c, "cwd", spec.CWD)
 		if err != nil {
 			return ProcessSnapshot{}, err

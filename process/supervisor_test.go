@@ -543,6 +543,24 @@ func TestPruneForgetsWhatHasEnded(t *testing.T) {
 	}
 }
 
+func TestWithAllowedExecutablesNoVariableLoadsOthers(t *testing.T) {
+	for _, name := range []string{"LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "GCONV_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "NODE_OPTIONS",
+		"GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "PATH", "Path", "npm_config_script_shell", "BASH_FUNC_echo%%"} {
+		for _, allow := range [][]string{nil, {"true"}} {
+			r := newRoom(t, roomOptions{limits: core.Limits{AllowExec: allow}})
+			_, err := r.h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: core.ProcessSpec{Executable: "true", Env: map[string]string{"A": "b", name: ""}}})
+			if refused := core.CodeOf(err) == core.CodeInvalidArgument; refused != (allow != nil) || err != nil && !refused {
+				t.Errorf("%s with %v: %v", name, allow, err)
+			}
+		}
+	}
+	r := newRoom(t, roomOptions{limits: core.Limits{AllowExec: []string{"true"}}})
+	env := map[string]string{"LANG": "C", "GIT_AUTHOR_NAME": "ann", "PYTHONUNBUFFERED": "1", "ENVIRONMENT": "test", "MY_PATH": "x", "NODE_ENV": "production"}
+	if _, err := r.h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: core.ProcessSpec{Executable: "true", Env: env}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // meeting is a store where two who look a key up meet: neither finds it.
 type meeting struct {
 	core.Store
