@@ -561,6 +561,28 @@ func TestWithAllowedExecutablesNoVariableLoadsOthers(t *testing.T) {
 	}
 }
 
+func TestAWaitForAPatternEndsInTimeWithMuchToSearch(t *testing.T) {
+	r := newRoom(t, roomOptions{})
+	p := r.end(r.start(shell("yes | head -c 2400000; echo at last")).ID)
+	look := func(wait time.Duration, pattern string) core.AwaitResult {
+		res, err := r.h.Await(t.Context(), caller, core.AwaitRequest{IDs: []string{p.ID}, Wait: wait, Pattern: pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	began := time.Now()
+	if res := look(time.Millisecond, "nomatch"); res.Outcome != core.OutcomeTimeout || len(res.WaitingOn) != 1 {
+		t.Errorf("with much to search: %s, waiting on %v, after %s", res.Outcome, res.WaitingOn, time.Since(began))
+	}
+	if res := look(time.Minute, "^at last$"); res.Outcome != core.OutcomeMatched || res.Results[0].Matched.Line != "at last" {
+		t.Errorf("%s", res.Outcome)
+	}
+	if res := look(time.Minute, "nomatch"); res.Outcome != core.OutcomeDone || len(res.WaitingOn) != 0 {
+		t.Errorf("with nothing left to search: %s, waiting on %v", res.Outcome, res.WaitingOn)
+	}
+}
+
 // meeting is a store where two who look a key up meet: neither finds it.
 type meeting struct {
 	core.Store
