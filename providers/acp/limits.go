@@ -17,6 +17,10 @@ const (
 	// maxText is the longest message; what goes on after it is another one.
 	maxText = 16 << 20
 
+	// maxStopWord is how many characters of a stop reason that nobody knows are
+	// repeated.
+	maxStopWord = 100
+
 	// maxTools is how many tools of one turn are known by their id.
 	maxTools = 4096
 

@@ -204,7 +204,7 @@ func (t *translator) verdict(u *turn, m jsonrpc.Message) (core.Verdict, core.Res
 	case wire.EndTurn, wire.MaxTokens, wire.MaxTurnRequests, wire.Refusal:
 	default:
 		result.Error = &core.TurnError{Code: core.TurnProviderError,
-			Message: fmt.Sprintf("The agent ended the turn with an unknown stop reason: %q", r.StopReason)}
+			Message: fmt.Sprintf("The agent ended the turn with an unknown stop reason: %.*q", maxStopWord, r.StopReason)}
 		return core.VerdictFailed, result
 	}
 	if u.stopped {
