@@ -93,7 +93,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	env := process.Environ(os.Environ(), p.environment(cfg), cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
 	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: exe.args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
-	}, p.agent.Command[0], p.installHint())
+	}, p.agent.Command[0], p.installHint(), link.Secrets(cfg)...)
 	if err != nil {
 		return nil, err
 	}

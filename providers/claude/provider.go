@@ -122,7 +122,7 @@ func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core
 	}
 	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
-	}, Name, "Install it: "+install+".")
+	}, Name, "Install it: "+install+".", link.Secrets(cfg)...)
 	if err != nil {
 		lock.release()
 		return nil, err

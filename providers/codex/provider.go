@@ -85,7 +85,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	}
 	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID, Env: quiet(env),
-	}, Name, "Install it: "+install)
+	}, Name, "Install it: "+install, link.Secrets(cfg)...)
 	if err != nil {
 		return nil, err
 	}

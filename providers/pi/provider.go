@@ -112,7 +112,7 @@ func (p *provider) start(ctx context.Context, exe executable, args []string, cfg
 	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
 		Path: exe.path, Args: slices.Concat(exe.args, args, files), Dir: cfg.CWD, Resource: cfg.SessionID,
 		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
-	}, Name, "Install it: "+install+".")
+	}, Name, "Install it: "+install+".", link.Secrets(cfg)...)
 	if err != nil {
 		return nil, err
 	}

@@ -26,15 +26,38 @@ const (
 // Start starts an agent. name is the agent's in sentences, hint the next step
 // when it cannot be started at all.
 //
+// secrets are what the agent knows beside its environment, and the log must not.
+//
 // Errors: CodeProviderNotReady, or what the runner said of something that is not
 // the agent's fault, such as a wrong directory.
-func Start(ctx context.Context, r process.Runner, spec process.Spec, name, hint string) (process.Child, error) {
+func Start(ctx context.Context, r process.Runner, spec process.Spec, name, hint string, secrets ...string) (process.Child, error) {
 	child, err := r.Start(ctx, spec)
 	switch core.CodeOf(err) {
 	case core.CodeNotFound, core.CodeInternal:
 		return nil, core.Errorf(core.CodeProviderNotReady, "%s could not be started: %w", name, err).WithHint("%s", hint)
 	}
-	return child, err
+	if err != nil {
+		return nil, err
+	}
+	return started{child, append(core.SecretsOf(spec.Env), secrets...)}, nil
+}
+
+// started is a child whose secrets are known.
+type started struct {
+	process.Child
+	secrets []string
+}
+
+// Secrets gives the secrets of what a session configures: its MCP servers, and
+// the options of its provider.
+func Secrets(cfg core.SessionConfig) (secrets []string) {
+	for _, raw := range cfg.MCPServers {
+		secrets = append(secrets, core.SecretsIn(raw)...)
+	}
+	for _, raw := range cfg.ProviderOptions {
+		secrets = append(secrets, core.SecretsIn(raw)...)
+	}
+	return secrets
 }
 
 // Abandon ends a Conn that did not open, by force: there is nothing to save yet.
@@ -66,7 +89,11 @@ type Child struct {
 // stderr. name is the agent's in sentences. Close has to be called.
 func NewChild(child process.Child, name string, log *slog.Logger) *Child {
 	c := &Child{Child: child, name: name, log: log, closing: make(chan struct{}), finished: make(chan struct{})}
-	c.Go(c.readStderr)
+	var secrets []string
+	if s, ok := child.(started); ok {
+		secrets = s.secrets
+	}
+	c.Go(func() { c.readStderr(secrets) })
 	return c
 }
 
@@ -85,22 +112,39 @@ func (c *Child) Closing() <-chan struct{} { return c.closing }
 func (c *Child) Drain() { _, _ = io.Copy(io.Discard, c.Stdout()) }
 
 // readStderr keeps the end of stderr. It may quote the environment, so it goes
-// to the log only.
-func (c *Child) readStderr() {
+// to the log only, and without its secrets. Those are taken out of the stream
+// and not of its end, which may begin in the middle of one.
+func (c *Child) readStderr(secrets []string) {
+	var filter *core.TextFilter // nil when nobody reads it
+	if c.log.Enabled(context.Background(), slog.LevelDebug) {
+		filter = core.NewRedactor(secrets).TextFilter()
+	}
+	var logged []byte
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := c.Child.Stderr().Read(buf)
 		c.mu.Lock()
-		c.tail = append(c.tail, buf[:n]...)
-		if over := len(c.tail) - maxStderr; over > 0 {
-			c.tail = append([]byte(nil), c.tail[over:]...)
-		}
+		c.tail = keepEnd(append(c.tail, buf[:n]...))
 		c.mu.Unlock()
-		if err != nil {
-			c.log.Debug("the agent ended", "stderr", c.Said())
-			return
+		if filter != nil {
+			logged = keepEnd(append(logged, filter.Write(buf[:n])...))
 		}
+		if err == nil {
+			continue
+		}
+		if filter != nil {
+			c.log.Debug("the agent ended", "stderr", string(keepEnd(append(logged, filter.Flush()...))))
+		}
+		return
 	}
+}
+
+// keepEnd cuts what is kept of stderr to its last maxStderr bytes.
+func keepEnd(tail []byte) []byte {
+	if over := len(tail) - maxStderr; over > 0 {
+		return append([]byte(nil), tail[over:]...)
+	}
+	return tail
 }
 
 // Said is the end of what the process has said on stderr so far. It may quote

@@ -1,7 +1,9 @@
 package link
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -48,6 +50,33 @@ func TestLostSaysHowTheProcessEnded(t *testing.T) {
 			t.Errorf("stderr was repeated: %v", err)
 		}
 	})
+}
+
+func TestTheLogHasNoSecretsOfAnAgent(t *testing.T) {
+	var log bytes.Buffer
+	f := clitest.NewChild()
+	cfg := core.SessionConfig{MCPServers: map[string]json.RawMessage{"m": json.RawMessage(`{"env":{"API_KEY":"mcp-secret-12345"}}`)}}
+	child, err := Start(t.Context(), f, process.Spec{Env: []string{"AG_SECRET=agent-secret-abcdef", "HOME=/nowhere"}}, "agent", "", Secrets(cfg)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewChild(child, "Agent", slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	for _, s := range []string{"in /nowhere agent-", "secret-abcdef mcp-sec\x1b[1mret-12345\n", strings.Repeat("x", maxStderr-len("cdef")-1), "\n"} {
+		_, _ = io.WriteString(f.ErrOut, s)
+	}
+	f.Die(process.Exit{Code: 7})
+	c.Wait()
+	for _, s := range []string{"agent-secret", "abcdef", "cdef", "mcp-sec", "12345"} {
+		if strings.Contains(log.String(), s) {
+			t.Errorf("%q is in the log: %.300s", s, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "the agent ended") || !strings.Contains(log.String(), "xxx") {
+		t.Errorf("%.300s", log.String())
+	}
+	if err := c.Close(t.Context(), stopping(c)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestLostDoesNotWaitForAProcessThatLivesOn(t *testing.T) {
