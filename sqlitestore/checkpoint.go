@@ -55,7 +55,7 @@ func (s *Store) checkpoints() {
 		left = s.tend() || left
 		select {
 		case <-s.work:
-			_ = c.script("PRAGMA wal_checkpoint(PASSIVE)")
+			s.moveOn(c)
 		default:
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
@@ -63,6 +63,24 @@ func (s *Store) checkpoints() {
 			busy = left
 		}
 	}
+}
+
+// moveOn moves what is in the log into the database beside the writer, and
+// tells it when that is much and next to nothing is left to move.
+func (s *Store) moveOn(c *conn) {
+	if bytes, err := moveLog(c); err == nil && bytes >= s.walSoft {
+		_, err := moveLog(c) // again, for what was written meanwhile
+		s.moved.Store(err == nil)
+	}
+}
+
+// moveLog moves what it can of the log without waiting for anybody, and says
+// how much the log has in all. When nothing is left, the next transaction
+// begins it anew from its start.
+func moveLog(c *conn) (bytes int64, err error) {
+	var busy, frames int64
+	_, err = c.one(noContext, "PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames)
+	return frames * pageSize, err
 }
 
 // tend packs what is worth it and gives free space back, and says whether there
@@ -93,9 +111,15 @@ func (s *Store) vacuum(ctx context.Context) (more bool) {
 	if err != nil || free < vacuumFrom || free < pages/vacuumPart {
 		return false
 	}
-	return s.write(ctx, "giving space back", groupEvents, 0, func(tx *tx) error {
-		return tx.query(noContext, pragma("incremental_vacuum", vacuumPages), nil, func([]driver.Value) (bool, error) { return true, nil })
-	}) == nil
+	for range vacuumAtOnce {
+		err := s.write(ctx, "giving space back", vacuumPages, 0, func(tx *tx) error {
+			return tx.query(noContext, pragma("incremental_vacuum", vacuumPages), nil, func([]driver.Value) (bool, error) { return true, nil })
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // truncateLog moves the whole log into the database and empties it, if no

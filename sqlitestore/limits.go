@@ -47,8 +47,8 @@ const (
 	packResources = 256
 	// packWrites is how many of them one transaction takes, and packAtOnce how
 	// many bytes of their slices.
-	packWrites = 64
-	packAtOnce = 4 << 20
+	packWrites = 32
+	packAtOnce = 2 << 20
 	// chunkEvents and chunkBytes end a chunk. A last chunk of at most half of
 	// that is written again with what comes.
 	chunkEvents = 256
@@ -63,15 +63,17 @@ const (
 	// chunksAtOnce is how many chunks a page looks up at a time.
 	chunksAtOnce = 16
 	// deadRows is how many rows of the log one transaction deletes.
-	deadRows = 512
+	deadRows = 128
 	// reviewEvery is how often the tail is compared with what other servers
 	// have packed and deleted.
 	reviewEvery = 10 * time.Second
-	// vacuumPages is how many free pages one transaction gives back, and
-	// vacuumFrom how many there must be, and as what part of the file.
-	vacuumPages = 512
-	vacuumFrom  = 1024
-	vacuumPart  = 4
+	// vacuumPages is how many free pages one transaction gives back,
+	// vacuumAtOnce how many transactions follow each other, and vacuumFrom how
+	// many free pages there must be, and as what part of the file.
+	vacuumPages  = 64
+	vacuumAtOnce = 8
+	vacuumFrom   = 1024
+	vacuumPart   = 4
 
 	// readerConns is how many reads run at once; more wait their turn.
 	readerConns = 4
@@ -95,7 +97,7 @@ const (
 	// checkpointEvery is the pause between checkpoints while there is work.
 	checkpointEvery = time.Second
 	// walCheckpoint is the size of the write-ahead log at which the writer
-	// stands still for a checkpoint; walFull is where commits are refused,
+	// empties it once most has been moved; walFull is where commits are refused,
 	// which only a reader that never ends can bring about.
 	walCheckpoint = 64 << 20
 	walFull       = 1 << 30

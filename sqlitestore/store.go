@@ -42,6 +42,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -92,7 +93,8 @@ type Store struct {
 	work    chan struct{}
 	stop    chan struct{} // closed to end the checkpointer
 
-	reviewed time.Time // by the checkpointer: when the tail was compared with the disk
+	moved    atomic.Bool // the log is long, and nearly all of it moved
+	reviewed time.Time   // by the checkpointer: when the tail was compared with the disk
 	ended    sync.WaitGroup
 }
 

@@ -65,7 +65,7 @@ func (s *Store) enqueue(w *write) error {
 type writer struct {
 	store    *Store
 	conn     *conn     // nil after a failure that left it in doubt
-	nextTrim time.Time // when the log may be emptied again
+	nextTrim time.Time // when a full log may be emptied again
 	last     int       // how many writes the last group had
 	// unmeasured is about what was written since the length of the log was
 	// looked at.
@@ -200,7 +200,9 @@ func (w *writer) rollback(cause error) error {
 }
 
 // ready sees to a database that is still in its place, an open connection and a
-// log that is not too long.
+// log that is not too long. The log begins anew when the checkpointer has moved
+// nearly all of it, so that nobody waits long for the rest; only at its very end
+// it is emptied whatever that takes.
 func (w *writer) ready() error {
 	if err := w.store.inPlace(); err != nil {
 		return err
@@ -212,24 +214,35 @@ func (w *writer) ready() error {
 		}
 		w.conn, w.version = c, 0
 	}
+	if w.store.moved.Swap(false) {
+		// The few that are left. The next transaction begins the log anew.
+		_, _ = moveLog(w.conn)
+	}
 	if w.unmeasured < w.store.walSoft/walLooks {
 		return nil
 	}
 	size, now := w.store.walSize(), time.Now()
-	if size < w.store.walSoft || size < w.store.walHard && now.Before(w.nextTrim) {
+	switch {
+	case size < w.store.walHard:
 		w.unmeasured = 0
 		return nil
+	case now.Before(w.nextTrim): // each try waits for readers a little
+		return fullLog(nil)
 	}
-	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
+	w.nextTrim = now.Add(truncateWait)
 	err := truncateLog(w.conn)
-	if size >= w.store.walHard && w.store.walSize() >= w.store.walHard {
-		return errors.Join(&core.Error{
-			Code:    core.CodeStoreFailed,
-			Message: "the write-ahead log is full because a reader of the database does not end",
-			Hint:    "End other programs that have the database open.",
-		}, err)
+	if w.store.walSize() >= w.store.walHard {
+		return fullLog(err)
 	}
 	return nil
+}
+
+func fullLog(cause error) error {
+	return errors.Join(&core.Error{
+		Code:    core.CodeStoreFailed,
+		Message: "the write-ahead log is full because a reader of the database does not end",
+		Hint:    "End other programs that have the database open.",
+	}, cause)
 }
 
 // walSize is the length of the write-ahead log in bytes.
