@@ -96,9 +96,11 @@ const (
 
 	// checkpointEvery is the pause between checkpoints while there is work.
 	checkpointEvery = time.Second
-	// walCheckpoint is the size of the write-ahead log at which the writer
-	// empties it once most has been moved; walFull is where commits are refused,
-	// which only a reader that never ends can bring about.
+	// walCheckpoint is the size of the write-ahead log at which it begins anew
+	// once it has been moved; at walFirm times that the writer stands still for
+	// it; walFull is where commits are refused, which only a reader that never
+	// ends can bring about.
+	walFirm       = 2
 	walCheckpoint = 64 << 20
 	walFull       = 1 << 30
 

@@ -65,7 +65,7 @@ func (s *Store) enqueue(w *write) error {
 type writer struct {
 	store    *Store
 	conn     *conn     // nil after a failure that left it in doubt
-	nextTrim time.Time // when a full log may be emptied again
+	nextTrim time.Time // when the log may be emptied again
 	last     int       // how many writes the last group had
 	// unmeasured is about what was written since the length of the log was
 	// looked at.
@@ -201,8 +201,8 @@ func (w *writer) rollback(cause error) error {
 
 // ready sees to a database that is still in its place, an open connection and a
 // log that is not too long. The log begins anew when the checkpointer has moved
-// nearly all of it, so that nobody waits long for the rest; only at its very end
-// it is emptied whatever that takes.
+// nearly all of it, so that nobody waits long for the rest; where that does not
+// keep up, the writer stands still until it is empty.
 func (w *writer) ready() error {
 	if err := w.store.inPlace(); err != nil {
 		return err
@@ -222,27 +222,21 @@ func (w *writer) ready() error {
 		return nil
 	}
 	size, now := w.store.walSize(), time.Now()
-	switch {
-	case size < w.store.walHard:
+	long, full := size >= walFirm*w.store.walSoft, size >= w.store.walHard
+	if !long || !full && now.Before(w.nextTrim) {
 		w.unmeasured = 0
 		return nil
-	case now.Before(w.nextTrim): // each try waits for readers a little
-		return fullLog(nil)
 	}
-	w.nextTrim = now.Add(truncateWait)
+	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
 	err := truncateLog(w.conn)
-	if w.store.walSize() >= w.store.walHard {
-		return fullLog(err)
+	if full && w.store.walSize() >= w.store.walHard {
+		return errors.Join(&core.Error{
+			Code:    core.CodeStoreFailed,
+			Message: "the write-ahead log is full because a reader of the database does not end",
+			Hint:    "End other programs that have the database open.",
+		}, err)
 	}
 	return nil
-}
-
-func fullLog(cause error) error {
-	return errors.Join(&core.Error{
-		Code:    core.CodeStoreFailed,
-		Message: "the write-ahead log is full because a reader of the database does not end",
-		Hint:    "End other programs that have the database open.",
-	}, cause)
 }
 
 // walSize is the length of the write-ahead log in bytes.
