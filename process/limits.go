@@ -77,11 +77,11 @@ const (
 	// chunksAhead is how many events, of each process, wait to be stored, and
 	// piecesAhead how many reads wait to become events. Beyond it the process
 	// waits to write.
-	chunksAhead = 4
+	chunksAhead = 2
 	piecesAhead = 2
 	// commitBytes bounds the output of one commit, and so the memory of one
 	// process that writes faster than the store.
-	commitBytes = 256 << 10
+	commitBytes = 128 << 10
 
 	// SettleQuiet and SettleMost bound the wait for the last output of a command
 	// that has ended while others hold its pipes: without news, and in all.

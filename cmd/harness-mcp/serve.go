@@ -44,7 +44,7 @@ func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Con
 // gcPercent is how much garbage a server lets lie before it collects, in percent
 // of what it uses. It mostly waits, beside an editor and agents that want the
 // memory: less garbage is worth a little of the processor's time.
-const gcPercent = 75
+const gcPercent = 90
 
 // server makes the MCP server of this house.
 func (h *house) server(c *Common) *server.MCPServer {
