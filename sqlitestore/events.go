@@ -49,39 +49,7 @@ type page struct {
 	events []core.Event
 	size   int
 	full   bool
-	rows   *rowCache // of the log
-}
-
-// rowCache keeps rows of the log that one transaction reads for several
-// resources. It holds at most rowCacheBytes and one row.
-type rowCache struct {
-	rows  map[int64]logRow
-	bytes int
-}
-
-// slice gives a slice's blocks.
-func (r *rowCache) slice(ctx context.Context, c *conn, x slice, raw bool) (events, frames []byte, err error) {
-	row, err := r.read(ctx, c, x, raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	return row.cut(x, raw)
-}
-
-func (r *rowCache) read(ctx context.Context, c *conn, x slice, raw bool) (logRow, error) {
-	if row, ok := r.rows[x.row]; ok {
-		return row, nil
-	}
-	row, err := readRow(ctx, c, x.row, raw)
-	if err != nil || int(x.size) == len(row.events) { // nobody else's
-		return row, err
-	}
-	if r.rows == nil || r.bytes > rowCacheBytes {
-		r.rows, r.bytes = map[int64]logRow{}, 0
-	}
-	r.rows[x.row] = row
-	r.bytes += row.size()
-	return row, nil
+	row    logRow // of the log, read last: its slices mostly follow each other
 }
 
 // fill reads a page within one transaction, from the chunks and from the log.
@@ -153,9 +121,6 @@ func readLog(ctx context.Context, c *conn, after int64) (rows []logRow, err erro
 
 // fromLog adds the events of slices.
 func (p *page) fromLog(ctx context.Context, c *conn, list []slice) error {
-	if p.rows == nil {
-		p.rows = &rowCache{}
-	}
 	for i := range list {
 		x := list[i]
 		if p.q.Tail {
@@ -164,7 +129,13 @@ func (p *page) fromLog(ctx context.Context, c *conn, list []slice) error {
 		if x.n == 0 || x.last <= p.q.After || p.q.Until != 0 && x.first > p.q.Until {
 			continue
 		}
-		events, raw, err := p.rows.slice(ctx, c, x, p.q.Raw)
+		if x.row != p.row.id {
+			var err error
+			if p.row, err = readRow(ctx, c, x.row, p.q.Raw); err != nil {
+				return err
+			}
+		}
+		events, raw, err := p.row.cut(x, p.q.Raw)
 		if err != nil {
 			return err
 		}

@@ -33,8 +33,6 @@ const (
 	rowBytes = pageSize - 64
 	// roomForEvents is how many events a page has room for at once.
 	roomForEvents = 1024
-	// rowCacheBytes is how much of the log a reading transaction keeps.
-	rowCacheBytes = 4 << 20
 	// cacheResources is how many resources' rows the writer remembers.
 	cacheResources = 8192
 

@@ -8,7 +8,7 @@ import (
 
 func TestOnlyPlainFilesOfTheWorkspaceAreInside(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"work/sub", "work/.git/hooks", "work/.tool", "other", ".tool/work"} {
+	for _, dir := range []string{"work/sub", "work/.git/hooks", "work/.tool", "other", ".tool/shop"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -22,10 +22,10 @@ func TestOnlyPlainFilesOfTheWorkspaceAreInside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dirs := []string{filepath.Join(root, "work"), filepath.Join(root, "missing"), filepath.Join(root, ".tool/work"), filepath.Join(root, "door")}
+	dirs := []string{filepath.Join(root, "work"), filepath.Join(root, "missing"), filepath.Join(root, ".tool/shop"), filepath.Join(root, "door")}
 	for path, want := range map[string]bool{
 		"work/a.txt": true, "work/sub/new/deep.txt": true, "work/here/x": true, "work/.github/x": true,
-		"door/a.txt": true, ".tool/work/a.txt": true, // the workspace itself may lie anywhere
+		"door/a.txt": true, ".tool/shop/a.txt": true, // the workspace itself may lie anywhere
 		"other/x": false, "work/../other/x": false, "work/away/x": false, "work/lost": false, "work-too/x": false,
 		"work/.git/hooks/x": false, "work/sub/.GIT/config": false, "work/.tool/x": false, "door/.git/x": false,
 		"work/hooks/x": false, "work/sub/.git/x": false,
