@@ -34,7 +34,7 @@ var (
 	events       = flag.Int("events", 1_000_000, "events in the large journal")
 	paced        = flag.Duration("paced", 5*time.Second, "how long paced sessions write")
 	cpu          = flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
-	mem          = flag.String("memprofile", "", "write a profile of the memory of idle sessions to this file")
+	mem          = flag.String("memprofile", "", "write a profile of the memory of the stack, or of idle sessions, to this file")
 	root         = flag.String("root", ".", "the project's directory, for recorded transcripts")
 )
 

@@ -133,6 +133,7 @@ func stack(ctx context.Context, dir string) (rows []row, err error) {
 			if err != nil {
 				return nil, err
 			}
+			bytes, objects := allocated()
 			ours, cpu, err := timed(c.sessions*c.each, func() error {
 				return sideBySide(c.sessions, func(i int) error {
 					t, err := h.SendMessage(ctx, caller, core.SendRequest{SessionID: ids[i], Input: core.TurnInput{Prompt: fmt.Sprint(c.each)}})
@@ -146,16 +147,29 @@ func stack(ctx context.Context, dir string) (rows []row, err error) {
 			if err != nil {
 				return nil, err
 			}
-			details("%d sessions, us/event (of processor time): floor %.2f (%.2f), stack %.2f (%.2f)", c.sessions, raw, rawCPU, ours, cpu)
+			bytesAfter, objectsAfter := allocated()
+			n := uint64(c.sessions * c.each)
+			details("%d sessions, us/event (of processor time): floor %.2f (%.2f), stack %.2f (%.2f), which allocates %d bytes in %d objects",
+				c.sessions, raw, rawCPU, ours, cpu, (bytesAfter-bytes)/n, (objectsAfter-objects)/n)
 			ratios = append(ratios, raw/ours)
 		}
 		stop()
+		if err := heapProfile(); err != nil {
+			return nil, err
+		}
 		rows = append(rows, row{fmt.Sprintf("durable append through the whole stack, %d sessions / raw append and fdatasync", c.sessions), spread(ratios), c.goal})
 		if err := errors.Join(h.Shutdown(ctx), s.Close(), f.f.Close()); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
+}
+
+// allocated is what the process has allocated so far.
+func allocated() (bytes, objects uint64) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc, m.Mallocs
 }
 
 // idle measures what a session that waits costs.
