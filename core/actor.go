@@ -356,9 +356,8 @@ func (a *actor) turn(batch []Input) {
 	}
 	before := mark{a.state, maps.Clone(a.timers)}
 	var out []Effect
-	for _, in := range batch {
-		out = append(out, a.step(in)...)
-	}
+	a.state, out = stepAll(a.state, batch, time.Now())
+	a.moveTimers(out)
 	for _, id := range a.due(now) {
 		if _, armed := a.timers[id]; armed { // a result in the same drain may have disarmed it
 			delete(a.timers, id)
@@ -382,6 +381,11 @@ func (a *actor) goBack(to mark) { a.state, a.timers = to.state, to.timers }
 func (a *actor) step(in Input) []Effect {
 	var out []Effect
 	a.state, out = step(a.state, in, time.Now())
+	a.moveTimers(out)
+	return out
+}
+
+func (a *actor) moveTimers(out []Effect) {
 	for _, e := range out {
 		switch e := e.(type) {
 		case doArm:
@@ -390,7 +394,6 @@ func (a *actor) step(in Input) []Effect {
 			delete(a.timers, e.Timer)
 		}
 	}
-	return out
 }
 
 // due gives the timers whose time has come, the earliest first.

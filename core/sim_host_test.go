@@ -80,6 +80,7 @@ func (h *simHost) drain(n int, d *simDice) {
 		h.mark = h.remember()
 	}
 	h.batch = h.batch[:0]
+	start, from := h.s, len(h.pending)
 	for range n {
 		switch {
 		case len(h.again) > 0:
@@ -91,8 +92,25 @@ func (h *simHost) drain(n int, d *simDice) {
 			h.take(simPop(&h.notes))
 		}
 	}
+	h.togetherAsAlone(start, h.pending[from:])
 	h.due()
 	h.commit(d)
+}
+
+// togetherAsAlone says that the inputs of a drain make the same together as one
+// after another, and leave the State before them as it was.
+func (h *simHost) togetherAsAlone(start State, alone []Effect) {
+	if len(h.batch) < 2 || !h.w.thorough && h.w.steps%simBatchSample != 0 {
+		return
+	}
+	old := frozenState(h.w.t, start)
+	next, out := stepAll(start, h.batch, h.w.now)
+	if !reflect.DeepEqual(next, h.s) || !slices.EqualFunc(out, alone, func(x, y Effect) bool { return reflect.DeepEqual(x, y) }) {
+		h.fail("%d inputs together make something else than one after another", len(h.batch))
+	}
+	if frozenState(h.w.t, start) != old {
+		h.fail("%d inputs together changed the old State in place", len(h.batch))
+	}
 }
 
 func (h *simHost) take(in Input) {

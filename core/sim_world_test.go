@@ -27,6 +27,8 @@ const (
 	// simSample is how many steps pass between two looks at purity, which
 	// cost more than the step.
 	simSample = 61
+	// simBatchSample is the same for a drain of several inputs.
+	simBatchSample = 11
 )
 
 type simStore int

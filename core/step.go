@@ -15,18 +15,39 @@ import (
 // one reply.
 func step(s State, in Input, now time.Time) (State, []Effect) {
 	m := machine{s: s, now: now}
-	m.step(in)
-	if len(m.out) > 0 && m.changed() {
-		m.s.UpdatedAt = now
+	m.take(in)
+	return m.s, m.out
+}
+
+// stepAll steps inputs that came together: the same as step for one after
+// another, but what they change is copied once and not by each. That is half
+// of what a delta costs here.
+func stepAll(s State, ins []Input, now time.Time) (State, []Effect) {
+	m := machine{s: s, now: now, out: make([]Effect, 0, len(ins)+effectsAtFirst)}
+	for _, in := range ins {
+		m.take(in)
 	}
 	return m.s, m.out
 }
 
-// machine is one step under way: the state as it becomes, and the effects.
+// machine is one step under way, or some: the state as it becomes, and the
+// effects.
 type machine struct {
 	s   State
 	now time.Time
 	out []Effect
+	// own are copies of active turns that this machine has made, ours and the
+	// provider's: nobody else has them yet, so they are changed in place.
+	own [2]*ActiveTurn
+}
+
+// take is one step.
+func (m *machine) take(in Input) {
+	before := len(m.out)
+	m.step(in)
+	if changed(m.out[before:]) {
+		m.s.UpdatedAt = m.now
+	}
 }
 
 func (m *machine) step(in Input) {
@@ -81,9 +102,10 @@ func (m *machine) step(in Input) {
 	}
 }
 
-// changed says whether the step changed what is stored of the session.
-func (m *machine) changed() bool {
-	return slices.ContainsFunc(m.out, func(e Effect) bool {
+// changed says whether a step with these effects changed what is stored of the
+// session.
+func changed(out []Effect) bool {
+	return slices.ContainsFunc(out, func(e Effect) bool {
 		switch e.(type) {
 		case doAppend, doPutTurn, doPutRequest:
 			return true
@@ -166,14 +188,17 @@ func (m *machine) sessionChanged(n SessionChanged) {
 
 // Small steps that all parts use.
 
-type appendOpt func(*doAppend)
-
-func raw(b []byte) appendOpt     { return func(a *doAppend) { a.Raw = b } }
-func ofTurn(id string) appendOpt { return func(a *doAppend) { a.TurnID = id } }
-func ofRequest(r Request) appendOpt {
-	return func(a *doAppend) { a.TurnID, a.RequestID = r.TurnID, r.ID }
+// appendOpt is what an event has beside its data; what is empty adds nothing.
+// It is a value, since a function would be garbage of every event.
+type appendOpt struct {
+	turn, request, late string
+	raw                 []byte
 }
-func lateFor(turn string) appendOpt { return func(a *doAppend) { a.Late = turn } }
+
+func raw(b []byte) appendOpt        { return appendOpt{raw: b} }
+func ofTurn(id string) appendOpt    { return appendOpt{turn: id} }
+func ofRequest(r Request) appendOpt { return appendOpt{turn: r.TurnID, request: r.ID} }
+func lateFor(turn string) appendOpt { return appendOpt{late: turn} }
 
 // effectsAtFirst is room for what most steps ask for, so that the list grows
 // only in rare ones.
@@ -191,7 +216,10 @@ func (m *machine) disarm(id TimerID) { m.do(doDisarm{Timer: id}) }
 func (m *machine) append(t EventType, data any, opts ...appendOpt) {
 	a := doAppend{Type: t, Data: data}
 	for _, o := range opts {
-		o(&a)
+		a.TurnID, a.RequestID, a.Late = firstOf(o.turn, a.TurnID), firstOf(o.request, a.RequestID), firstOf(o.late, a.Late)
+		if o.raw != nil {
+			a.Raw = o.raw
+		}
 	}
 	m.do(a)
 }

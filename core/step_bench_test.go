@@ -16,6 +16,23 @@ func BenchmarkStepContentDelta(b *testing.B) {
 	}
 }
 
+// Deltas that came together.
+func BenchmarkStepBatchOfDeltas(b *testing.B) {
+	r := newRig(b).running()
+	in := make([]Input, 16)
+	for i := range in {
+		in[i] = inNotice{Epoch: 1, Notice: Content{Turn: "trn_1", Payload: MessageDelta{Item: "i", Text: "some words of an answer"}}}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.s, r.out = stepAll(r.s, in, r.now)
+	}
+	if r.s.Status() != StatusRunning || len(r.out) != len(in) {
+		b.Fatal("the turn did not go on")
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(in)), "ns/step")
+}
+
 func BenchmarkStepSend(b *testing.B) {
 	r := newRig(b).idle()
 	in := inSend{Token: 9, TurnID: "trn_1", Input: TurnInput{Prompt: "work on this, please"}}

@@ -99,14 +99,18 @@ func (m *machine) armTurn(t *ActiveTurn) {
 	m.arm(TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}, m.timeouts().TurnIdle)
 }
 
-// edit gives a copy of an active turn that may be changed, in its place.
+// edit gives a copy of an active turn that may be changed, in its place. One
+// that is a copy of ours already is changed itself.
 func (m *machine) edit(t *ActiveTurn) *ActiveTurn {
+	if t == m.own[0] || t == m.own[1] {
+		return t
+	}
 	c := *t
 	switch t {
 	case m.s.Turn:
-		m.s.Turn = &c
+		m.s.Turn, m.own[0] = &c, &c
 	case m.s.Theirs:
-		m.s.Theirs = &c
+		m.s.Theirs, m.own[1] = &c, &c
 	}
 	return &c
 }
@@ -270,7 +274,8 @@ func (m *machine) waits(t *ActiveTurn) bool { return m.s.Theirs != nil && t == m
 
 func (m *machine) sessionFacts(p Payload) {
 	if u, ok := p.(UsageUpdated); ok && u.Scope == UsageSession {
-		m.s.Usage = &u.Usage
+		usage := u.Usage // and not u itself, which other payloads would make garbage of
+		m.s.Usage = &usage
 		if u.CostUSD != nil {
 			m.s.CostUSD = u.CostUSD
 		}
