@@ -94,7 +94,11 @@ func (s *Store) tend() (more bool) {
 			return true
 		}
 	}
-	more = s.pack(ctx, false)
+	keep := keepIdleSlots
+	if more = s.pack(ctx, false); more {
+		keep = keepSlots
+	}
+	s.shorten(ctx, keep)
 	return s.vacuum(ctx) || more
 }
 

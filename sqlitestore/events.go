@@ -89,15 +89,16 @@ func (s *Store) lookAll(ctx context.Context, c *conn, f func(unpacked func(resou
 	// chunks.
 	s.looks.RLock()
 	defer s.looks.RUnlock()
-	newest := s.tail.last()
+	end := s.tail.last()
 	return c.snapshot(func() error {
-		fresh, err := readLog(ctx, c, newest)
+		fresh, err := readLog(ctx, c, end)
 		if err != nil {
 			return err
 		}
 		if err := s.tail.read(fresh); err != nil {
 			return err
 		}
+		newest := end.id
 		if n := len(fresh); n > 0 {
 			newest = fresh[n-1].id
 		}
@@ -108,15 +109,6 @@ func (s *Store) lookAll(ctx context.Context, c *conn, f func(unpacked func(resou
 			return slices.DeleteFunc(slices.Clone(list), func(x slice) bool { return x.row <= r.packed || x.row > newest })
 		})
 	})
-}
-
-// readLog reads the directories of the rows behind one.
-func readLog(ctx context.Context, c *conn, after int64) (rows []logRow, err error) {
-	err = c.query(ctx, "SELECT id, dir FROM log WHERE id > ? ORDER BY id", []any{after}, func(row []driver.Value) (bool, error) {
-		rows = append(rows, logRow{id: num(row[0]), dir: blob(row[1])})
-		return true, nil
-	})
-	return rows, err
 }
 
 // fromLog adds the events of slices.
@@ -131,7 +123,7 @@ func (p *page) fromLog(ctx context.Context, c *conn, list []slice) error {
 		}
 		if x.row != p.row.id {
 			var err error
-			if p.row, err = readRow(ctx, c, x.row, p.q.Raw); err != nil {
+			if p.row, err = readRow(ctx, c, x, p.q.Raw); err != nil {
 				return err
 			}
 		}
@@ -144,32 +136,6 @@ func (p *page) fromLog(ctx context.Context, c *conn, list []slice) error {
 		}
 	}
 	return nil
-}
-
-func readRow(ctx context.Context, c *conn, id int64, raw bool) (row logRow, err error) {
-	sql := "SELECT events FROM log WHERE id = ?"
-	dest := []any{&row.events}
-	if raw {
-		sql, dest = "SELECT events, raw FROM log WHERE id = ?", append(dest, &row.raw)
-	}
-	row.id = id
-	found, err := c.one(ctx, sql, []any{id}, dest...)
-	if err == nil && !found {
-		err = errBlock
-	}
-	return row, err
-}
-
-// cut gives a slice's blocks.
-func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
-	if uint64(x.at)+uint64(x.size) > uint64(len(r.events)) || raw && uint64(x.rawAt)+uint64(x.rawLen) > uint64(len(r.raw)) {
-		return nil, nil, errBlock
-	}
-	events = r.events[x.at : x.at+x.size]
-	if raw {
-		frames = r.raw[x.rawAt : x.rawAt+x.rawLen]
-	}
-	return events, frames, nil
 }
 
 // fromChunks adds the events of chunks.

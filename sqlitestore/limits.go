@@ -29,8 +29,12 @@ const (
 	walLooks   = 16
 	groupPages = 4
 	// rowBytes is how much of the log goes into one row, but for a batch that
-	// is longer: what fits on a page of the table.
-	rowBytes = pageSize - 64
+	// is longer: what fits on a page of the table. The rest of the page is for
+	// SQLite's headers. overflowPage is what fits on each further page.
+	rowBytes     = pageSize - 76
+	overflowPage = pageSize - 4
+	// entryBytes is room for a slice's entry in a row's directory.
+	entryBytes = 3 * digestBytes
 	// roomForEvents is how many events a page has room for at once.
 	roomForEvents = 1024
 	// cacheResources is how many resources' rows the writer remembers.
@@ -60,8 +64,12 @@ const (
 	maxChunk = 256 << 20
 	// chunksAtOnce is how many chunks a page looks up at a time.
 	chunksAtOnce = 16
-	// deadRows is how many rows of the log one transaction deletes.
-	deadRows = 128
+	// keepSlots is how many slots of dead rows are kept to be written again
+	// while there is work, keepIdleSlots when there is none, and deadRows how
+	// many rows one transaction deletes.
+	keepSlots     = 4096
+	keepIdleSlots = 256
+	deadRows      = 128
 	// reviewEvery is how often the tail is compared with what other servers
 	// have packed and deleted.
 	reviewEvery = 10 * time.Second

@@ -1,11 +1,12 @@
 package sqlitestore
 
 import (
+	"cmp"
+	"context"
+	"database/sql/driver"
 	"encoding/binary"
 	"math"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -15,12 +16,12 @@ import (
 // directory that says whose they are, so that a transaction of a hundred
 // batches writes a few full pages and nothing else. Where a resource's slices
 // are, each process knows from reading every directory once. The packer moves
-// slices into chunks, which are indexed, and deletes the rows whose slices have
-// all been moved, so the log stays short.
+// slices into chunks, which are indexed; a row whose slices have all been moved
+// is dead, and its slot is written again.
 
 // slice is one batch's events within a row of the log.
 type slice struct {
-	row           int64
+	row, slot     int64
 	first, last   uint64
 	n             uint32
 	at, size      uint32 // where its events are in the row
@@ -39,7 +40,7 @@ const digestBytes = len(core.BatchDigest{})
 
 // logRow is a row that is being filled or has been read.
 type logRow struct {
-	id               int64
+	id, slot, next   int64
 	dir, events, raw []byte
 	borrowed         bool // the blocks are a batch's own
 }
@@ -47,7 +48,7 @@ type logRow struct {
 // add puts a batch's blocks behind what the row has and notes where. What fills
 // a row alone is not copied.
 func (r *logRow) add(e *entry, events, raw []byte) {
-	e.row, e.at, e.size = r.id, uint32(len(r.events)), uint32(len(events))
+	e.row, e.slot, e.at, e.size = r.id, r.slot, uint32(len(r.events)), uint32(len(events))
 	e.rawAt, e.rawLen = uint32(len(r.raw)), uint32(len(raw))
 	for _, n := range [...]uint64{uint64(e.resource), e.first, e.last, uint64(e.n), uint64(len(events)), uint64(len(raw))} {
 		r.dir = binary.AppendUvarint(r.dir, n)
@@ -66,13 +67,24 @@ func (r *logRow) empty() bool { return len(r.dir) == 0 }
 
 func (r *logRow) size() int { return len(r.dir) + len(r.events) + len(r.raw) }
 
+// pad is how much a row lacks of full pages. A row that leaves most of a page
+// free would make SQLite join it with its neighbours, and one that is a little
+// too long for its pages would leave most of the first free.
+func (r *logRow) pad() int {
+	n := r.size()
+	if n <= rowBytes {
+		return rowBytes - n
+	}
+	return overflowPage - 1 - (n-rowBytes-1)%overflowPage
+}
+
 // entries reads a row's directory.
 func (r *logRow) entries() (out []entry, err error) {
 	d := reader{data: r.dir}
 	var at, rawAt uint64
 	for len(d.data) > 0 {
 		e := entry{resource: int64(d.uvarint())}
-		e.row, e.first, e.last, e.n = r.id, d.uvarint(), d.uvarint(), uint32(d.uvarint())
+		e.row, e.slot, e.first, e.last, e.n = r.id, r.slot, d.uvarint(), d.uvarint(), uint32(d.uvarint())
 		size, rawLen := d.uvarint(), d.uvarint()
 		copy(e.digest[:], d.take(uint64(digestBytes)))
 		if d.bad || at+size > math.MaxUint32 || rawAt+rawLen > math.MaxUint32 {
@@ -85,186 +97,85 @@ func (r *logRow) entries() (out []entry, err error) {
 	return out, nil
 }
 
-// tail is what this process knows of the log: the directories up to a row. A
-// reader reads the rest within its transaction.
-type tail struct {
-	mu   sync.Mutex
-	seen int64              // the last row that was read
-	open map[int64]*pending // by resource
-	rows map[int64]int      // slices that are not packed, by row
-	dead []int64            // rows without any
-}
+// place is where the log goes on: the id of the row that was read last, and the
+// slot of the row behind it.
+type place struct{ id, next int64 }
 
-// pending is what a resource has in the log.
-type pending struct {
-	slices []slice           // grows at the end and is cut at the front, never changed
-	digest [digestBytes]byte // of the last one's batch
-	events int
-	bytes  int
-	since  time.Time // when the oldest of it was met
-}
+// start is the place before the first row.
+var start = place{next: 1}
 
-func newTail() *tail {
-	return &tail{open: map[int64]*pending{}, rows: map[int64]int{}}
-}
-
-// of gives a resource's slices and the digest of its last batch.
-func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p := t.open[resource]; p != nil {
-		return p.slices, p.digest
-	}
-	return nil, [digestBytes]byte{}
-}
-
-func (t *tail) last() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.seen
-}
-
-// read takes over rows in order, as they are on disk. Those that it knows it
-// leaves out.
-func (t *tail) read(rows []logRow) error {
-	for i := range rows {
-		list, err := rows[i].entries()
+// readLog reads the directories of the rows behind a place, as far as they are
+// not dead. Mostly a row leads to the next one. Who has not looked for long
+// finds another there, or none, and reads all rows.
+func readLog(ctx context.Context, c *conn, at place) (rows []logRow, err error) {
+	for {
+		var r logRow
+		found, err := c.one(ctx, "SELECT slot, id, next, dir FROM log WHERE slot = ?", []any{at.next}, &r.slot, &r.id, &r.next, &r.dir)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		t.add(rows[i:i+1], list)
-	}
-	return nil
-}
-
-// add takes over rows in order with the entries of their directories. Rows that
-// it knows it leaves out.
-func (t *tail) add(rows []logRow, list []entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known := t.seen
-	for i := range rows {
-		if id := rows[i].id; id > known {
-			t.seen, t.rows[id] = id, 0
-			if rows[i].empty() {
-				t.dead = append(t.dead, id)
+		if !found {
+			if lost, err := deleted(ctx, c); err != nil || lost <= at.id {
+				return rows, err
 			}
-		}
-	}
-	now := time.Now()
-	for i := range list {
-		e := &list[i]
-		if e.row <= known {
+		} else if r.id <= at.id {
+			return rows, nil // it is free for the row to come
+		} else if r.id == at.id+1 {
+			rows, at = append(rows, r), place{r.id, r.next}
 			continue
 		}
-		t.rows[e.row]++
-		p := t.open[e.resource]
-		if p == nil {
-			p = &pending{since: now}
-			t.open[e.resource] = p
-		}
-		p.slices = append(p.slices, e.slice)
-		p.digest = e.digest
-		p.events += int(e.n)
-		p.bytes += int(e.size) + int(e.rawLen)
+		rest, err := scanLog(ctx, c, at.id)
+		return append(rows, rest...), err
 	}
 }
 
-// drop forgets a resource's slices up to a row: they are packed, or the
-// resource is gone.
-func (t *tail) drop(resource, upTo int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.open[resource]
-	if p == nil {
-		return
-	}
-	n := 0
-	for ; n < len(p.slices) && p.slices[n].row <= upTo; n++ {
-		s := p.slices[n]
-		p.events -= int(s.n)
-		p.bytes -= int(s.size) + int(s.rawLen)
-		if left, ok := t.rows[s.row]; ok {
-			t.rows[s.row] = left - 1
-			if left == 1 {
-				t.dead = append(t.dead, s.row)
-			}
-		}
-	}
-	p.slices = p.slices[n:]
-	p.since = time.Now()
-	if len(p.slices) == 0 {
-		delete(t.open, resource)
-	}
+// scanLog reads the directories of all rows behind one.
+func scanLog(ctx context.Context, c *conn, after int64) (rows []logRow, err error) {
+	err = c.query(ctx, "SELECT slot, id, next, dir FROM log WHERE id > ?", []any{after}, func(row []driver.Value) (bool, error) {
+		rows = append(rows, logRow{slot: num(row[0]), id: num(row[1]), next: num(row[2]), dir: blob(row[3])})
+		return true, nil
+	})
+	slices.SortFunc(rows, func(x, y logRow) int { return cmp.Compare(x.id, y.id) })
+	return rows, err
 }
 
-// takeDead gives rows that nothing needs any more. The newest row stays, so
-// that ids of rows only ever rise.
-func (t *tail) takeDead(most int) (ids []int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	keep := t.dead[:0]
-	for _, id := range t.dead {
-		if id < t.seen && len(ids) < most {
-			ids = append(ids, id)
-			delete(t.rows, id)
-		} else {
-			keep = append(keep, id)
-		}
+// readRow reads the events of a slice's row, and with raw the frames.
+func readRow(ctx context.Context, c *conn, x slice, raw bool) (row logRow, err error) {
+	sql := "SELECT events FROM log WHERE slot = ? AND id = ?"
+	dest := []any{&row.events}
+	if raw {
+		sql, dest = "SELECT events, raw FROM log WHERE slot = ? AND id = ?", append(dest, &row.raw)
 	}
-	t.dead = keep
-	return ids
+	row.id = x.row
+	found, err := c.one(ctx, sql, []any{x.slot, x.row}, dest...)
+	if err == nil && !found {
+		err = errBlock
+	}
+	return row, err
 }
 
-// ripe gives resources whose slices are worth packing.
-func (t *tail) ripe(now time.Time, all bool) (keys []int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for key, p := range t.open {
-		if all || p.events >= packEvents || p.bytes >= packBytes || now.Sub(p.since) >= packAfter {
-			keys = append(keys, key)
-		}
+// cut gives a slice's blocks.
+func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
+	if uint64(x.at)+uint64(x.size) > uint64(len(r.events)) || raw && uint64(x.rawAt)+uint64(x.rawLen) > uint64(len(r.raw)) {
+		return nil, nil, errBlock
 	}
-	slices.Sort(keys)
-	return keys
+	events = r.events[x.at : x.at+x.size]
+	if raw {
+		frames = r.raw[x.rawAt : x.rawAt+x.rawLen]
+	}
+	return events, frames, nil
 }
 
-// known gives the resources that have something in the log, and the rows that
-// are known.
-func (t *tail) known() (keys, rows []int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for key := range t.open {
-		keys = append(keys, key)
-	}
-	for id := range t.rows {
-		rows = append(rows, id)
-	}
-	return keys, rows
+// write puts a row into its slot.
+func (r *logRow) write(c *conn) error {
+	_, err := c.run("REPLACE INTO log (slot, id, next, dir, events, raw, pad) VALUES (?, ?, ?, ?, ?, ?, zeroblob(?))",
+		r.slot, r.id, r.next, r.dir, notNull(r.events), notNull(r.raw), r.pad())
+	return err
 }
 
-// forget drops rows that others have deleted.
-func (t *tail) forget(gone []int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, id := range gone {
-		delete(t.rows, id)
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
 	}
-	t.dead = slices.DeleteFunc(t.dead, func(id int64) bool { return slices.Contains(gone, id) })
-}
-
-// revive finds rows without slices again whose deletion failed.
-func (t *tail) revive(there map[int64]bool, newest int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	dead := map[int64]bool{}
-	for _, id := range t.dead {
-		dead[id] = true
-	}
-	for id := range there {
-		if id <= newest && !dead[id] && t.rows[id] == 0 {
-			t.dead = append(t.dead, id)
-		}
-	}
-	slices.Sort(t.dead)
+	return b
 }

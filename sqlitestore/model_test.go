@@ -16,34 +16,67 @@ import (
 // wants the same answers. The conformance suite says what is right in the
 // cases that someone thought of; this finds the others.
 func TestTheStoreDoesWhatTheOneInMemoryDoes(t *testing.T) {
-	stores := [2]core.Store{openTest(t, t.TempDir()+"/harness.db"), core.NewMemStore()}
+	compareWithMemory(t, openTest(t, t.TempDir()+"/harness.db"))
+}
+
+// TestServersOnOneFileDoWhatOneStoreInMemoryDoes makes each call on any of three
+// servers that share a database.
+func TestServersOnOneFileDoWhatOneStoreInMemoryDoes(t *testing.T) {
+	path := t.TempDir() + "/harness.db"
+	compareWithMemory(t, openTest(t, path), openTest(t, path), openTest(t, path))
+}
+
+func compareWithMemory(t *testing.T, servers ...*Store) {
+	memory := core.NewMemStore()
+	ids := []string{"", "ins_a", "ins_b"}
+	for _, s := range servers {
+		ids = append(ids, s.Instance())
+	}
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{t: t, stores: stores, last: map[string]uint64{}}
+		m := &model{t: t, servers: servers, memory: memory, ids: rapid.SampledFrom(ids), last: map[string]uint64{}}
 		m.empty(rt)
 		rt.Repeat(map[string]func(*rapid.T){
-			"commit": m.commit,
-			"again":  m.again,
-			"delete": m.delete,
-			"trim":   m.trim,
-			"claim":  m.claim,
-			"keys":   m.keys,
-			"events": m.events,
-			"pack":   m.pack,
-			"lists":  m.lists,
-			"get":    m.get,
+			"commit":  m.commit,
+			"again":   m.again,
+			"delete":  m.delete,
+			"trim":    m.trim,
+			"claim":   m.claim,
+			"keys":    m.keys,
+			"events":  m.events,
+			"pack":    m.pack,
+			"review":  m.review,
+			"shorten": m.shorten,
+			"lists":   m.lists,
+			"get":     m.get,
 		})
 	})
 }
 
 // pack moves what the log has into chunks, which nothing else may notice.
-func (m *model) pack(*rapid.T) { m.stores[0].(*Store).pack(m.t.Context(), true) }
+func (m *model) pack(rt *rapid.T) { m.server(rt).pack(m.t.Context(), true) }
+
+// review and shorten are what a server does now and then for its log.
+func (m *model) review(rt *rapid.T) {
+	if err := m.server(rt).review(m.t.Context()); err != nil {
+		rt.Fatal(err)
+	}
+}
+
+func (m *model) shorten(rt *rapid.T) {
+	m.server(rt).shorten(m.t.Context(), rapid.IntRange(0, 4).Draw(rt, "slots kept"))
+}
 
 type model struct {
-	t      *testing.T
-	stores [2]core.Store
-	last   map[string]uint64 // by owner and resource
-	batch  core.Batch        // the last one
+	t       *testing.T
+	servers []*Store
+	memory  core.Store
+	ids     *rapid.Generator[string] // of instances
+	last    map[string]uint64        // by owner and resource
+	batch   core.Batch               // the last one
 }
+
+// server is any of those that share the database.
+func (m *model) server(rt *rapid.T) *Store { return rapid.SampledFrom(m.servers).Draw(rt, "server") }
 
 // Few names, so that calls meet.
 var (
@@ -51,7 +84,6 @@ var (
 	readers   = rapid.SampledFrom([]string{"ann", "bob", core.AllOwners})
 	resources = rapid.SampledFrom([]string{"r1", "r2", "r3"})
 	turns     = rapid.SampledFrom([]string{"t1", "t2", "t3", "t4"})
-	servers   = rapid.SampledFrom([]string{"", "ins_a", "ins_b"})
 	hashes    = rapid.SampledFrom([]string{"h1", "h2"})
 	statuses  = rapid.SampledFrom([]core.SessionStatus{core.StatusIdle, core.StatusClosed, core.StatusUnavailable})
 	seconds   = rapid.Map(rapid.IntRange(0, 5), func(n int) time.Time { return time.Unix(int64(n), 0).UTC() })
@@ -74,7 +106,7 @@ func (m *model) empty(rt *rapid.T) {
 // both makes a call on each store and compares the answers.
 func (m *model) both(rt *rapid.T, what string, call func(s core.Store) (any, error)) {
 	var texts [2]string
-	for i, s := range m.stores {
+	for i, s := range []core.Store{m.server(rt), m.memory} {
 		value, err := call(s)
 		text, jsonErr := json.Marshal(value)
 		if jsonErr != nil {
@@ -98,7 +130,7 @@ func (m *model) commit(rt *rapid.T) {
 	b := core.Batch{
 		Owner:    owners.Draw(rt, "owner"),
 		Resource: resources.Draw(rt, "resource"),
-		Instance: servers.Draw(rt, "instance"),
+		Instance: m.ids.Draw(rt, "instance"),
 		Create:   rapid.IntRange(0, 4).Draw(rt, "create") == 0,
 		Replace:  rapid.IntRange(0, 6).Draw(rt, "replace") == 0,
 	}
@@ -119,6 +151,9 @@ func (m *model) commit(rt *rapid.T) {
 		ev.Type = rapid.SampledFrom([]core.EventType{core.TypeMessage, core.TypeWarning}).Draw(rt, "type")
 		if rapid.Bool().Draw(rt, "raw") {
 			ev.Raw = json.RawMessage(`{"raw":true}`)
+		}
+		if rapid.IntRange(0, 9).Draw(rt, "long") == 0 {
+			ev.Data = fmt.Appendf(nil, `{"text":"%0*d"}`, rapid.IntRange(rowBytes-200, rowBytes+2*overflowPage).Draw(rt, "length"), seq)
 		}
 		b.Events = append(b.Events, ev)
 	}
@@ -161,7 +196,7 @@ func (m *model) snapshots(rt *rapid.T, b *core.Batch) {
 
 func (m *model) put(rt *rapid.T, b core.Batch) {
 	m.both(rt, "commit", func(s core.Store) (any, error) { return nil, s.Commit(m.t.Context(), b) })
-	last, err := m.stores[1].LastSeq(m.t.Context(), b.Owner, b.Resource)
+	last, err := m.memory.LastSeq(m.t.Context(), b.Owner, b.Resource)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -189,7 +224,7 @@ func (m *model) trim(rt *rapid.T) {
 
 func (m *model) claim(rt *rapid.T) {
 	owner, id := owners.Draw(rt, "owner"), resources.Draw(rt, "id")
-	from, to := servers.Draw(rt, "from"), servers.Draw(rt, "to")
+	from, to := m.ids.Draw(rt, "from"), m.ids.Draw(rt, "to")
 	m.both(rt, "claim", func(s core.Store) (any, error) { return s.Claim(m.t.Context(), owner, id, from, to) })
 }
 
@@ -236,7 +271,7 @@ func (m *model) lists(rt *rapid.T) {
 		SessionID: rapid.SampledFrom([]string{"", "", "r1"}).Draw(rt, "session"),
 		TurnID:    rapid.SampledFrom([]string{"", "", "t1"}).Draw(rt, "turn"),
 		Provider:  rapid.SampledFrom([]string{"", "", "demo"}).Draw(rt, "provider"),
-		Instance:  servers.Draw(rt, "instance"),
+		Instance:  m.ids.Draw(rt, "instance"),
 		Limit:     rapid.IntRange(0, 4).Draw(rt, "limit"),
 	}
 	if rapid.Bool().Draw(rt, "by life") {

@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"slices"
@@ -24,17 +23,16 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	}
 	for some := range slices.Chunk(keys, packWrites) {
 		for left := true; left; {
-			jobs, n, err := s.prepare(ctx, some)
+			jobs, all, err := s.prepare(ctx, some)
 			if err == nil && len(jobs) > 0 {
 				err = s.writePacked(ctx, jobs)
 			}
 			if err != nil {
 				return true // met again at the next tick
 			}
-			left = n > 0
+			left = !all
 		}
 	}
-	s.deleteDead(ctx)
 	return more || s.waiting()
 }
 
@@ -42,7 +40,7 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 func (s *Store) waiting() bool {
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
-	keys, _ := s.tail.known()
+	keys := s.tail.known()
 	for _, key := range keys {
 		if !s.foreign[key] {
 			return true
@@ -58,18 +56,18 @@ type packing struct {
 	last     uint64
 	digest   [digestBytes]byte
 	merge    int64 // the last chunk, if it is written again; 0 for none
+	left     []slice
 	chunker
 	gone bool
 }
 
 // prepare reads slices of resources, if they are this server's to pack, row
-// after row, and makes chunks of them, up to packAtOnce. It says how many slices
-// are left.
-func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, left int, err error) {
+// after row, and makes chunks of them, up to packAtOnce. It says whether these are
+// all.
+func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, all bool, err error) {
 	var others []int64
 	err = s.withReader(ctx, func(c *conn) error {
 		return s.lookAll(ctx, c, func(unpacked func(resource) []slice) error {
-			var todo []toPack
 			for _, key := range keys {
 				r := resource{key: key}
 				found, err := c.one(ctx, "SELECT instance, packed, trimmed FROM resource WHERE key = ?", []any{key}, &r.instance, &r.packed, &r.trimmed)
@@ -87,66 +85,79 @@ func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, lef
 				case len(list) == 0:
 					continue
 				}
-				p := &packing{key: key, was: r.packed, chunker: chunker{after: uint64(max(r.trimmed, 1)) - 1}}
+				p := &packing{key: key, was: r.packed, left: list, chunker: chunker{after: uint64(max(r.trimmed, 1)) - 1}}
 				_, p.digest = s.tail.of(key)
 				jobs = append(jobs, p)
-				for _, x := range list {
-					todo = append(todo, toPack{p, x})
-				}
 			}
-			n, err := packRows(ctx, c, todo)
-			left = len(todo) - n
-			return err
+			return packRows(ctx, c, jobs)
 		})
 	})
+	all = true
 	for _, p := range jobs {
 		p.close()
+		all = all && len(p.left) == 0
 	}
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
 	for _, key := range others {
 		s.foreign[key] = true
 	}
-	return slices.DeleteFunc(jobs, func(p *packing) bool { return !p.gone && p.now == 0 }), left, err
+	return slices.DeleteFunc(jobs, func(p *packing) bool { return !p.gone && p.now == 0 }), all, err
 }
 
-// toPack is a slice that goes into a resource's chunks.
-type toPack struct {
-	*packing
-	slice
-}
-
-// packRows hands slices to their chunks row by row, so that each row is read
-// once, and says how many.
-func packRows(ctx context.Context, c *conn, todo []toPack) (n int, err error) {
-	slices.SortStableFunc(todo, func(x, y toPack) int { return cmp.Compare(x.row, y.row) })
-	var row logRow
-	for room := packAtOnce; n < len(todo); n++ {
-		p, x := todo[n].packing, todo[n].slice
-		if x.row != row.id {
-			if room <= 0 {
-				break // a row is packed whole: its id says how far a resource is
-			}
-			if row, err = readRow(ctx, c, x.row, true); err != nil {
-				return n, err
-			}
+// packRows hands slices to their chunks, row by row in the order of writing, so
+// that each row is read once. A row is packed whole: its id says how far a
+// resource is.
+func packRows(ctx context.Context, c *conn, jobs []*packing) error {
+	for room := packAtOnce; room > 0; {
+		first := firstSlice(jobs)
+		if first == nil {
+			return nil
 		}
-		if p.now == 0 {
-			if err := p.reopen(ctx, c); err != nil {
-				return n, err
-			}
-		}
-		events, raw, err := row.cut(x, true)
+		row, err := readRow(ctx, c, *first, true)
 		if err != nil {
-			return n, err
+			return err
 		}
-		if err := p.add(events, raw); err != nil {
-			return n, err
+		for _, p := range jobs {
+			for len(p.left) > 0 && p.left[0].row == row.id {
+				n, err := p.next(ctx, c, &row)
+				if err != nil {
+					return err
+				}
+				room -= n
+			}
 		}
-		p.now, p.last = x.row, x.last
-		room -= len(events) + len(raw)
 	}
-	return n, nil
+	return nil
+}
+
+// firstSlice gives the slice that was written first, nil if there is none.
+func firstSlice(jobs []*packing) (first *slice) {
+	for _, p := range jobs {
+		if len(p.left) > 0 && (first == nil || p.left[0].row < first.row) {
+			first = &p.left[0]
+		}
+	}
+	return first
+}
+
+// next hands a resource's next slice to its chunks, and says how long it was.
+func (p *packing) next(ctx context.Context, c *conn, row *logRow) (bytes int, err error) {
+	x := p.left[0]
+	if p.now == 0 {
+		if err := p.reopen(ctx, c); err != nil {
+			return 0, err
+		}
+	}
+	events, raw, err := row.cut(x, true)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.add(events, raw); err != nil {
+		return 0, err
+	}
+	p.now, p.last, p.left = x.row, x.last, p.left[1:]
+	return len(events) + len(raw), nil
 }
 
 // packs says whether this server packs what an instance owns.
@@ -217,46 +228,18 @@ func (s *Store) writePacked(ctx context.Context, jobs []*packing) error {
 	s.looks.Lock() // until the looks that began before are over
 	defer s.looks.Unlock()
 	for _, p := range done {
-		s.tail.drop(p.key, p.now)
+		s.tail.drop(p.key, p.now, false)
 	}
 	return nil
-}
-
-// deleteDead deletes rows of the log that nothing needs any more.
-func (s *Store) deleteDead(ctx context.Context) {
-	for {
-		ids := s.tail.takeDead(deadRows)
-		if len(ids) == 0 {
-			return
-		}
-		slices.Sort(ids)
-		err := s.write(ctx, "shortening the log", len(ids), 0, func(tx *tx) error {
-			ids := ids // it may run again
-			for len(ids) > 0 {
-				n := 1
-				for n < len(ids) && ids[n] == ids[0]+int64(n) {
-					n++
-				}
-				if _, err := tx.run("DELETE FROM log WHERE id BETWEEN ? AND ?", ids[0], ids[n-1]); err != nil {
-					return err
-				}
-				ids = ids[n:]
-			}
-			return nil
-		})
-		if err != nil {
-			return // the next review finds them again
-		}
-	}
 }
 
 // review compares the tail with what other servers have packed and deleted,
 // and takes up what nobody else packs any more.
 func (s *Store) review(ctx context.Context) error {
-	keys, rows := s.tail.known()
+	keys := s.tail.known()
 	packed := map[int64]int64{}
-	there := map[int64]bool{}
-	newest := s.tail.last()
+	var there map[int64]int64
+	newest := s.tail.last().id
 	err := s.withReader(ctx, func(c *conn) error {
 		return c.snapshot(func() error {
 			err := c.query(ctx, "SELECT key, packed FROM resource WHERE key IN (SELECT value FROM json_each(?))", []any{jsonList(keys)},
@@ -267,10 +250,8 @@ func (s *Store) review(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return c.query(ctx, "SELECT id FROM log", nil, func(row []driver.Value) (bool, error) {
-				there[num(row[0])] = true
-				return true, nil
-			})
+			there, err = slotsOf(ctx, c)
+			return err
 		})
 	})
 	if err != nil {
@@ -283,16 +264,9 @@ func (s *Store) review(ctx context.Context) error {
 		if !ok {
 			upTo = newest // deleted; a newer resource has another key
 		}
-		s.tail.drop(key, upTo)
+		s.tail.drop(key, upTo, true)
 	}
-	var gone []int64
-	for _, id := range rows {
-		if !there[id] {
-			gone = append(gone, id)
-		}
-	}
-	s.tail.forget(gone)
-	s.tail.revive(there, newest)
+	s.tail.reviewRows(there, newest)
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
 	clear(s.foreign)

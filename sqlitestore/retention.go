@@ -82,8 +82,9 @@ func (s *Store) Copy(path string) error {
 }
 
 // Pack moves what this server has in the log into chunks now, instead of when
-// it is worth it. Readers notice nothing.
+// it is worth it, and gives the log's room back. Readers notice nothing.
 func (s *Store) Pack(ctx context.Context) error {
 	s.pack(ctx, true)
+	s.shorten(ctx, 0)
 	return ctx.Err()
 }

@@ -11,9 +11,10 @@
 // writes anything, so a conflict fails one caller and nobody else.
 //
 // A commit appends to the log: rows in the order of writing, shared by all that
-// the transaction brings, without an index. A batch without a snapshot writes
-// nothing else. In the background slices of the log are packed into chunks of
-// some hundred events of one resource, compressed and indexed.
+// the transaction brings, without an index, each a page long and in a slot that
+// is written again later. A batch without a snapshot changes these pages and no
+// others. In the background slices of the log are packed into chunks of some
+// hundred events of one resource, compressed and indexed.
 //
 // # Reading
 //
@@ -162,7 +163,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if s.secret, err = secret(ctx, c); err != nil {
 		return nil, err
 	}
-	rows, err := readLog(ctx, c, 0)
+	rows, err := scanLog(ctx, c, 0)
 	if err != nil {
 		return nil, err
 	}

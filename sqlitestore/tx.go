@@ -34,6 +34,8 @@ func (t *tx) begin() error {
 	}
 	w := t.w
 	if version != w.version || len(w.cache) > cacheResources {
+		w.shared = w.shared || version != w.version && w.began
+		w.began = true
 		clear(w.cache)
 		clear(w.byKey)
 		fresh, err := readLog(noContext, t.conn, w.store.tail.last())
@@ -111,37 +113,41 @@ func (t *tx) flush() error {
 		return cmp.Or(cmp.Compare(t.adds[x].resource, t.adds[y].resource), cmp.Compare(x, y))
 	})
 	t.list = make([]entry, 0, len(t.adds))
-	next := t.w.store.tail.last() + 1
+	end := t.w.store.tail.last()
 	for _, i := range order {
 		a := &t.adds[i]
 		n := len(t.rows)
-		if n == 0 || t.rows[n-1].size()+len(a.events)+len(a.raw)+2*digestBytes > rowBytes {
-			t.addRow(next)
-			next++
+		if n == 0 || t.rows[n-1].size()+len(a.events)+len(a.raw)+entryBytes > rowBytes {
+			var err error
+			if end, err = t.addRow(end); err != nil {
+				return err
+			}
 			n++
 		}
 		t.rows[n-1].add(&a.entry, a.events, a.raw)
 		t.list = append(t.list, a.entry)
 	}
 	for i := range t.rows {
-		r := &t.rows[i]
-		if _, err := t.run("INSERT INTO log (id, dir, events, raw) VALUES (?, ?, ?, ?)", r.id, r.dir, notNull(r.events), notNull(r.raw)); err != nil {
+		if err := t.rows[i].write(t.conn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addRow begins a row, with the memory of an earlier transaction's if there is
-// any.
-func (t *tx) addRow(id int64) {
+// addRow begins a row at the end of the log, with the memory of an earlier
+// transaction's if there is any, and gives the end behind it.
+func (t *tx) addRow(end place) (place, error) {
 	n := len(t.rows)
 	if n == cap(t.rows) {
 		t.rows = append(t.rows, logRow{})
 	}
 	t.rows = t.rows[:n+1]
 	r := &t.rows[n]
-	*r = logRow{id: id, dir: r.dir[:0], events: r.events[:0], raw: r.raw[:0]}
+	*r = logRow{id: end.id + 1, slot: end.next, dir: r.dir[:0], events: r.events[:0], raw: r.raw[:0]}
+	var err error
+	r.next, err = t.freeSlot()
+	return place{r.id, r.next}, err
 }
 
 // keep leaves the memory to the next transaction, but for more than is usual.
@@ -155,13 +161,6 @@ func (t *tx) keep() {
 	t.w.adds, t.w.rows = t.adds[:0:min(cap(t.adds), keepAdds)], t.rows[:0:min(cap(t.rows), keepRows)]
 }
 
-func notNull(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
-
 // committed takes over what is on disk now.
 func (t *tx) committed() {
 	s := t.w.store
@@ -172,7 +171,7 @@ func (t *tx) committed() {
 	s.looks.Lock()
 	defer s.looks.Unlock()
 	for _, key := range t.dropped {
-		s.tail.drop(key, maxSeq)
+		s.tail.drop(key, maxSeq, false)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -74,7 +75,11 @@ func TestAnUpgradeKeepsACopyAndIsWholeOrNotAtAll(t *testing.T) {
 	if err := read(path); core.CodeOf(err) != core.CodeStoreFailed {
 		t.Errorf("an upgraded database is opened by the older program: %v", err)
 	}
-	copied := path + ".schema1"
+	scripts, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := fmt.Sprintf("%s.schema%d", path, len(scripts))
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the copy: %v, %v", info, err)
 	}

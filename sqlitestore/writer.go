@@ -74,6 +74,8 @@ type writer struct {
 	adds    []addition               // memory for transactions
 	rows    []logRow                 // likewise
 	version int64                    // of the data that cache tells of; 0 for none
+	began   bool                     // there was a transaction
+	shared  bool                     // others write too, or did
 	cache   map[resourceID]*resource // resources as the last commit left them
 	byKey   map[int64]resourceID
 }

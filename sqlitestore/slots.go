@@ -1,0 +1,155 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+)
+
+// Slots of the log are written again when their rows are dead. Several servers
+// may know the same dead row: whoever takes its slot looks, within the
+// transaction, that it is still there. The slot that the newest row leads to is
+// for the next row, whoever writes that, and nobody takes it for another.
+
+// deadRow is a row that nothing needs any more.
+type deadRow struct {
+	id, slot int64
+	long     bool // it takes more than a page, which its slot should not keep
+	doubt    bool // another row may have taken its slot
+}
+
+// died notes that a row has nothing left. t.mu is held.
+func (t *tail) died(id int64, doubt bool) {
+	h := t.rows[id]
+	delete(t.rows, id)
+	t.dead = append(t.dead, deadRow{id, h.slot, h.long, doubt})
+}
+
+// take gives a dead row whose slot may be written again. The last one that died
+// comes first: the fewer pages are written in turns, the fewer a checkpoint
+// moves.
+func (t *tail) take() (deadRow, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := len(t.dead) - 1; i >= 0; i-- {
+		if d := t.dead[i]; !d.long && d.slot != t.end.next {
+			t.dead = slices.Delete(t.dead, i, i+1)
+			return d, true
+		}
+	}
+	return deadRow{}, false
+}
+
+// grow gives a slot that no row has had.
+func (t *tail) grow() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.top = max(t.top, t.end.next) + 1
+	return t.top
+}
+
+// surplus takes dead rows that are to be deleted: all long ones, and those that
+// are more than keep. The newest row stays, so that ids only ever rise.
+func (t *tail) surplus(keep, most int) (rows []deadRow) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	short := 0
+	t.dead = slices.DeleteFunc(t.dead, func(d deadRow) bool {
+		if !d.long {
+			short++
+		}
+		goes := (d.long || short > keep) && d.id < t.end.id && d.slot != t.end.next && len(rows) < most
+		if goes {
+			rows = append(rows, d)
+		}
+		return goes
+	})
+	return rows
+}
+
+// freeSlot finds the slot for the row behind the next one.
+func (t *tx) freeSlot() (int64, error) {
+	for {
+		d, ok := t.w.store.tail.take()
+		if !ok {
+			return t.w.store.tail.grow(), nil
+		}
+		if !d.doubt && !t.w.shared {
+			return d.slot, nil
+		}
+		same, err := t.one(noContext, "SELECT 1 FROM log WHERE slot = ? AND id = ?", []any{d.slot, d.id})
+		if err != nil || same {
+			return d.slot, err
+		}
+	}
+}
+
+// shortened is the name in meta of the highest id of a row that was deleted.
+const shortened = "log_shortened"
+
+// deleted gives the highest id of a row that was deleted.
+func deleted(ctx context.Context, c *conn) (id int64, err error) {
+	_, err = c.one(ctx, "SELECT value FROM meta WHERE name = ?", []any{shortened}, &id)
+	return id, err
+}
+
+// shorten deletes dead rows, but for some whose slots are kept.
+func (s *Store) shorten(ctx context.Context, keep int) {
+	for {
+		rows := s.tail.surplus(keep, deadRows)
+		if len(rows) == 0 {
+			return
+		}
+		err := s.write(ctx, "shortening the log", len(rows), 0, func(tx *tx) error {
+			highest, err := deleted(noContext, tx.conn)
+			if err != nil {
+				return err
+			}
+			for _, d := range rows {
+				if _, err := tx.run("DELETE FROM log WHERE slot = ? AND id = ?", d.slot, d.id); err != nil {
+					return err
+				}
+				highest = max(highest, d.id)
+			}
+			_, err = tx.run("REPLACE INTO meta (name, value) VALUES (?, ?)", shortened, highest)
+			return err
+		})
+		if err != nil {
+			return // the next review finds them again
+		}
+	}
+}
+
+// reviewRows compares what is known of the log's rows with what is there: some
+// have made way for others, and of some nobody knows any more that they are
+// dead. Meanwhile that may have changed.
+func (t *tail) reviewRows(there map[int64]int64, newest int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.rows {
+		if _, ok := there[id]; !ok && id <= newest {
+			delete(t.rows, id)
+		}
+	}
+	dead := map[int64]bool{}
+	t.dead = slices.DeleteFunc(t.dead, func(d deadRow) bool {
+		_, ok := there[d.id]
+		dead[d.id] = ok
+		return !ok && d.id <= newest
+	})
+	for id, slot := range there {
+		if _, held := t.rows[id]; id <= newest && !held && !dead[id] && slot != t.end.next {
+			t.dead = append(t.dead, deadRow{id: id, slot: slot, doubt: true})
+		}
+	}
+}
+
+// slotsOf reads where each row of the log is.
+func slotsOf(ctx context.Context, c *conn) (map[int64]int64, error) {
+	there := map[int64]int64{}
+	err := c.query(ctx, "SELECT id, slot FROM log", nil, func(row []driver.Value) (bool, error) {
+		there[num(row[0])] = num(row[1])
+		return true, nil
+	})
+	return there, err
+}
