@@ -48,12 +48,12 @@ func (a *actor) build(out []Effect) pendingBatch {
 	if n := appends(out); n > 0 {
 		b.Events = make([]Event, 0, n)
 	}
-	seq := a.seq
+	seq, now := a.seq, time.Now() // what a look at the clock costs is a lot for each event
 	for _, e := range out {
 		switch e := e.(type) {
 		case doAppend:
 			seq++
-			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq)))
+			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq), now))
 		case doPutTurn:
 			rec := TurnRecord{Turn: a.locate(&b, e.Turn)}
 			if i, ok := turns[rec.Turn.ID]; ok {
@@ -162,8 +162,8 @@ func (a *actor) locate(b *pendingBatch, t Turn) Turn {
 	return t
 }
 
-// event makes the envelope.
-func (a *actor) event(e doAppend, seq, textSeq uint64) Event {
+// event makes the envelope, with an id of now.
+func (a *actor) event(e doAppend, seq, textSeq uint64, now time.Time) Event {
 	data := e.Data
 	if d, ok := data.(*dataTerminal); ok && len(d.Result.Text) > InlineText && textSeq > 0 {
 		c := *d
@@ -178,7 +178,7 @@ func (a *actor) event(e doAppend, seq, textSeq uint64) Event {
 		body = withLate(body, e.Late)
 	}
 	return Event{
-		SchemaVersion: SchemaVersion, ID: NewEventID(), Resource: a.id, Seq: seq, TurnID: e.TurnID, RequestID: e.RequestID,
+		SchemaVersion: SchemaVersion, ID: eventIDAt(now), Resource: a.id, Seq: seq, TurnID: e.TurnID, RequestID: e.RequestID,
 		Provider: a.state.Base.Config.Provider, Type: e.Type, At: a.state.UpdatedAt.UTC(), Data: body, Raw: rawJSON(e.Raw),
 	}
 }
@@ -369,6 +369,9 @@ func tokenOf(in Input) Token {
 }
 
 func marshal(v any) json.RawMessage {
+	if b, ok := deltaJSON(v); ok {
+		return b
+	}
 	b, err := json.Marshal(v)
 	if err != nil { // a payload of ours that does not marshal is a bug; its event still gets its place
 		b, _ = json.Marshal(map[string]string{"marshal_error": err.Error()})

@@ -13,6 +13,7 @@ func boundRaw(n Notice, drop bool) Notice {
 		}
 		return rawJSON(raw)
 	}
+	same := n
 	switch n := n.(type) {
 	case OpDone:
 		n.Raw = fit(n.Raw)
@@ -21,6 +22,9 @@ func boundRaw(n Notice, drop bool) Notice {
 		n.Raw = fit(n.Raw)
 		return n
 	case Content:
+		if len(n.Raw) == 0 {
+			return same // nearly all have none, and what is given anew is garbage of every event
+		}
 		n.Raw = fit(n.Raw)
 		return n
 	case RequestRaised:

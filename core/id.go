@@ -1,7 +1,12 @@
 package core
 
 import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -42,13 +47,51 @@ func NewID(prefix string) string {
 	return prefix + string(b[:])
 }
 
-// NewEventID makes an event id: "evt_" and a UUIDv7, so ids sort by time.
-func NewEventID() string {
-	u, err := uuid.NewV7()
-	if err != nil { // only when the system has no randomness at all
-		panic("core: no randomness for ids: " + err.Error())
+// NewEventID makes an event id: "evt_" and a UUIDv7, so ids sort by time, and
+// those of one process in the order in which they were made.
+func NewEventID() string { return eventIDAt(time.Now()) }
+
+// eventIDAt makes the id of an event of that time. It is made here since every
+// event has one: in a third of the time of uuid.NewV7 and its String, and with
+// one allocation, not three. Nothing depends on nobody guessing an event's id,
+// and so its random bits need no better source.
+func eventIDAt(now time.Time) string {
+	const (
+		version = 7 << 12
+		variant = 2 << 62
+	)
+	t := eventTime(now)
+	var u [16]byte
+	binary.BigEndian.PutUint64(u[:8], t>>12<<16|version|t&(1<<12-1))
+	binary.BigEndian.PutUint64(u[8:], variant|rand.Uint64()>>2)
+	var d [2 * len(u)]byte
+	hex.Encode(d[:], u[:])
+	b := [len(PrefixEvent) + len(d) + 4]byte{}
+	at := copy(b[:], PrefixEvent)
+	for _, part := range [...][]byte{d[:8], d[8:12], d[12:16], d[16:20]} {
+		at += copy(b[at:], part)
+		b[at] = '-'
+		at++
 	}
-	return PrefixEvent + u.String()
+	copy(b[at:], d[20:])
+	return string(b[:])
+}
+
+// lastEvent is the time in the id that was made last.
+var lastEvent atomic.Uint64
+
+// eventTime gives the time of an id, later than that of any before: the
+// milliseconds, and in the last twelve bits the part of one.
+func eventTime(now time.Time) uint64 {
+	ns := uint64(now.UnixNano())
+	t := ns/1e6<<12 + ns%1e6>>8
+	for {
+		last := lastEvent.Load()
+		next := max(t, last+1)
+		if lastEvent.CompareAndSwap(last, next) {
+			return next
+		}
+	}
 }
 
 // CheckChosenID says whether a caller may choose id: 1 to MaxChosenID of

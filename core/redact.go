@@ -54,6 +54,16 @@ type pairSet [1 << 10]uint64
 func (s *pairSet) add(p uint16)      { s[p>>6] |= 1 << (p & 63) }
 func (s *pairSet) has(p uint16) bool { return s[p>>6]>>(p&63)&1 != 0 }
 
+// hasOf4 says whether one of the four pairs in five bytes is in the set. Looked
+// up side by side they take half the time of one after another, and text is
+// searched for little else than what is not there.
+func (s *pairSet) hasOf4(t string) bool {
+	_ = t[4]
+	a, b, c, d, e := uint16(t[0]), uint16(t[1]), uint16(t[2]), uint16(t[3]), uint16(t[4])
+	ab, bc, cd, de := a<<8|b, b<<8|c, c<<8|d, d<<8|e
+	return (s[ab>>6]>>(ab&63)|s[bc>>6]>>(bc&63)|s[cd>>6]>>(cd&63)|s[de>>6]>>(de&63))&1 != 0
+}
+
 // candidates is what may begin with one pair of bytes.
 type candidates struct {
 	secrets []string // longest first
@@ -238,9 +248,14 @@ type found struct {
 
 // find looks for the next secret from i on, where i < len(s).
 func (r *Redactor) find(st *scanState, s string, i int, final bool) found {
-	p := uint16(s[i])
 	for ; i+1 < len(s); i++ {
-		p = p<<8 | uint16(s[i+1])
+		for i+4 < len(s) && !r.pairs.hasOf4(s[i:i+5]) {
+			i += 4
+		}
+		if i+1 == len(s) {
+			break
+		}
+		p := uint16(s[i])<<8 | uint16(s[i+1])
 		if !r.pairs.has(p) {
 			continue
 		}

@@ -114,3 +114,25 @@ func TestDeltasWithColoursHideNoSecret(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 }
+
+func TestWhatIsHiddenIsFoundWhereverItStands(t *testing.T) {
+	for c := range 256 {
+		for at := range 20 {
+			text := []byte("some words \u20ac of\nan answer\t")[:20]
+			text[at] = byte(c)
+			if got, want := firstHidden(string(text)), hiddenIn(string(text)); got != want {
+				t.Errorf("the first byte of %q that is not shown is at %d, and looked for byte by byte at %d", text, got, want)
+			}
+		}
+	}
+}
+
+func TestAKeyRightBehindASecretComesOutTheSameHoweverItIsCut(t *testing.T) {
+	r := NewRedactor([]string{"aaaaaaaa"})
+	text := "aaaaaaaa" + anthropicKey + "\x00"
+	f := r.TextFilter()
+	got := f.Write([]byte(text[:8])) + f.Write([]byte(text[8:])) + f.Flush()
+	if want := r.String(text); got != want {
+		t.Errorf("in two pieces %q, whole %q", got, want)
+	}
+}

@@ -40,9 +40,10 @@ func (r *Redactor) Filter() *NoticeFilter {
 func (f *NoticeFilter) Filter(n Notice) []Notice {
 	clear(f.out)
 	f.out = f.out[:0]
+	same := n
 	switch n := n.(type) {
 	case Content:
-		f.content(n)
+		f.content(n, same)
 	case TurnEnded:
 		f.flush(func(k streamKey) bool { return k.turn == n.Turn })
 		f.out = append(f.out, f.r.ended(n))
@@ -61,19 +62,21 @@ func (f *NoticeFilter) Flush() []Notice {
 	return f.out
 }
 
-func (f *NoticeFilter) content(n Content) {
+// content takes n, which same is, too: that is given out where nothing changed,
+// so that no delta is boxed again.
+func (f *NoticeFilter) content(n Content, same Notice) {
 	switch p := n.Payload.(type) {
 	case MessageDelta:
-		f.delta(n, p.Item, p.Text)
+		f.delta(n, same, p.Item, p.Text)
 		return
 	case ReasoningDelta:
-		f.delta(n, p.Item, p.Text)
+		f.delta(n, same, p.Item, p.Text)
 		return
 	case ToolDelta:
-		f.delta(n, p.Item, p.Text)
+		f.delta(n, same, p.Item, p.Text)
 		return
 	case CommandOutputDelta:
-		f.delta(n, p.Item, p.Text)
+		f.delta(n, same, p.Item, p.Text)
 		return
 	case Message:
 		f.endItem(n.Turn, p.Item, TypeMessageDelta)
@@ -86,9 +89,13 @@ func (f *NoticeFilter) content(n Content) {
 	f.out = append(f.out, n)
 }
 
-func (f *NoticeFilter) delta(n Content, item, text string) {
+func (f *NoticeFilter) delta(n Content, same Notice, item, text string) {
 	s := f.stream(streamKey{n.Turn, item, n.Payload.EventType()})
 	shown := s.write(text, false)
+	if shown == text && len(n.Raw) == 0 {
+		f.out = append(f.out, same)
+		return
+	}
 	if shown != text {
 		n.Raw = f.r.deltaRaw(n.Raw, text, shown)
 		n.Payload = deltaOf(n.Payload.EventType(), item, shown)

@@ -282,20 +282,16 @@ func FuzzRedactStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, secret, text string, step uint16) {
 		r := NewRedactor([]string{secret})
 		want := r.String(text)
-		var st scanState
 		var got strings.Builder
-		held := ""
+		stream := r.TextFilter()
 		for rest := text; rest != ""; {
 			n := min(len(rest), int(step)+1)
-			var shown string
-			shown, held = r.scan(&st, held+rest[:n], false)
-			got.WriteString(shown)
+			got.WriteString(stream.Write([]byte(rest[:n])))
 			rest = rest[n:]
 		}
-		shown, held := r.scan(&st, held, true)
-		got.WriteString(shown)
-		if got.String() != want || held != "" {
-			t.Errorf("stream %q\n whole %q, held %q", got.String(), want, held)
+		got.WriteString(stream.Flush())
+		if held := stream.Held(); got.String() != want || held != 0 {
+			t.Errorf("stream %q\n whole %q, %d bytes held", got.String(), want, held)
 		}
 	})
 }

@@ -23,6 +23,7 @@ const (
 // secret that is cut would not be known any more. Names by which the adapter
 // finds something again are never cut.
 func boundWords(n Notice) Notice {
+	same := n
 	switch n := n.(type) {
 	case OpDone:
 		n.Err = boundError(n.Err)
@@ -31,6 +32,9 @@ func boundWords(n Notice) Notice {
 		n.Prompt = short(n.Prompt, promptBytes)
 		return n
 	case Content:
+		if n.Payload.EventType().IsDelta() {
+			return same // has no words to cut
+		}
 		n.Payload = boundPayload(n.Payload)
 		return n
 	case RequestRaised:

@@ -1,0 +1,76 @@
+package core
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// What an event costs on its way from the provider to the store, part by part.
+
+var benchText = strings.Repeat("some words of an answer, and then some more of them.\n", 6)[:300]
+
+// BenchmarkReadDelta is what a conversation's reader does with a delta.
+func BenchmarkReadDelta(b *testing.B) {
+	a := &actor{host: &Harness{}}
+	f := NewRedactor([]string{"hunter2hunter2"}).Filter()
+	var n Notice = Content{Turn: "trn_1", Payload: MessageDelta{Item: "i", Text: benchText}}
+	var in Input
+	b.ReportAllocs()
+	b.SetBytes(int64(len(benchText)))
+	for b.Loop() {
+		for _, n := range f.Filter(n) {
+			in = a.stamp(1, n)
+		}
+	}
+	_ = in
+}
+
+func BenchmarkEventID(b *testing.B) {
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		if eventIDAt(now) == "" {
+			b.Fatal("no id")
+		}
+	}
+}
+
+func BenchmarkMarshalDelta(b *testing.B) {
+	var p Payload = MessageDelta{Item: "msg_1", Text: benchText}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(benchText)))
+	for b.Loop() {
+		if len(marshal(p)) == 0 {
+			b.Fatal("nothing")
+		}
+	}
+}
+
+func BenchmarkEncodeBatchOfDeltas(b *testing.B) {
+	batch := Batch{Owner: "o", Resource: "ses_1", Instance: "ins_1"}
+	for i := range 16 {
+		batch.Events = append(batch.Events, Event{SchemaVersion: SchemaVersion, ID: NewEventID(), Resource: "ses_1", Seq: uint64(i + 1),
+			TurnID: "trn_1", Provider: "p", Type: TypeMessageDelta, At: time.Unix(1, 0), Data: marshal(MessageDelta{Item: "msg_1", Text: benchText})})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := batch.Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkEncodeTurnsEnd(b *testing.B) {
+	now := time.Now()
+	batch := Batch{Owner: "o", Resource: "ses_1", Instance: "ins_1",
+		Session: &SessionRecord{Session: Session{ID: "ses_1", Owner: "o", Provider: "p", CWD: "/home/someone/project", Status: StatusIdle, CreatedAt: now, UpdatedAt: now},
+			Launch: SessionConfig{SessionID: "ses_1", Owner: "o", Provider: "p", CWD: "/home/someone/project", Timeouts: DefaultTimeouts}},
+		Turns: []TurnRecord{{Turn: Turn{ID: "trn_1", SessionID: "ses_1", Owner: "o", Status: TurnDoneCompleted, AcceptedAt: now, StartedAt: now, FinishedAt: now, Text: benchText}}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := batch.Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
