@@ -16,8 +16,8 @@ func (s *Store) wake() {
 
 // checkpoints moves the write-ahead log into the database, on a connection of
 // its own so that no commit waits for it: passively each second while there is
-// work, and emptying the log once when the work has ended. It also finishes
-// deletions. An idle store has no timer running.
+// work, and all of it once when the work has ended. It also finishes deletions. An
+// idle store has no timer running.
 func (s *Store) checkpoints() {
 	tick := time.NewTicker(checkpointEvery)
 	defer tick.Stop()
@@ -59,7 +59,7 @@ func (s *Store) checkpoints() {
 		default:
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
-			_ = truncateLog(c)
+			_ = emptyLog(c, s.walSize() <= walKept)
 			busy = left
 		}
 	}
@@ -126,13 +126,18 @@ func (s *Store) vacuum(ctx context.Context) (more bool) {
 	return true
 }
 
-// truncateLog moves the whole log into the database and empties it, if no
-// reader stands in the way for long.
-func truncateLog(c *conn) error {
+// emptyLog moves the whole log into the database and lets the next transaction
+// begin it anew, if no reader stands in the way for long. A file that keeps its
+// room takes shorter syncs later: they need not note that it has grown.
+func emptyLog(c *conn, keepRoom bool) error {
+	mode := "TRUNCATE"
+	if keepRoom {
+		mode = "RESTART"
+	}
 	if err := c.script(pragma("busy_timeout", truncateWait.Milliseconds())); err != nil {
 		return err
 	}
-	err := c.script("PRAGMA wal_checkpoint(TRUNCATE)")
+	err := c.script("PRAGMA wal_checkpoint(" + mode + ")")
 	if back := c.script(pragma("busy_timeout", busyTimeout.Milliseconds())); back != nil {
 		return back
 	}

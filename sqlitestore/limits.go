@@ -45,8 +45,8 @@ const (
 	packEvents = 1024
 	packBytes  = 1 << 20
 	packAfter  = 5 * time.Second
-	// packResources is how many are packed between two looks at the time.
-	packResources = 256
+	// packFor is how long packing may keep a checkpoint waiting.
+	packFor = checkpointEvery / 2
 	// packWrites is how many of them one transaction takes, and packAtOnce how
 	// many bytes of their slices.
 	packWrites = 32
@@ -103,11 +103,12 @@ const (
 	// checkpointEvery is the pause between checkpoints while there is work.
 	checkpointEvery = time.Second
 	// walCheckpoint is the size of the write-ahead log at which it begins anew
-	// once it has been moved; at walFirm times that the writer stands still for
+	// once it has been moved; above walFirm times that the writer stands still for
 	// it; walFull is where commits are refused, which only a reader that never
-	// ends can bring about.
-	walFirm       = 2
-	walCheckpoint = 64 << 20
+	// ends can bring about. When work ends, the file keeps up to walKept.
+	walFirm       = 4
+	walKept       = 8 << 20
+	walCheckpoint = 16 << 20
 	walFull       = 1 << 30
 
 	// sweepRows is how many chunks one transaction deletes, so that no commit

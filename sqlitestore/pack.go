@@ -17,23 +17,24 @@ import (
 // pack packs what is worth it, or with all everything that is this server's,
 // and says whether something of its own is left for later.
 func (s *Store) pack(ctx context.Context, all bool) (more bool) {
-	keys := s.tail.ripe(time.Now(), all)
-	if len(keys) > packResources && !all {
-		keys, more = keys[:packResources], true
-	}
+	begin := time.Now()
+	keys := s.tail.ripe(begin, all)
 	for some := range slices.Chunk(keys, packWrites) {
 		for left := true; left; {
-			jobs, all, err := s.prepare(ctx, some)
+			if !all && time.Since(begin) > packFor {
+				return true
+			}
+			jobs, last, err := s.prepare(ctx, some)
 			if err == nil && len(jobs) > 0 {
 				err = s.writePacked(ctx, jobs)
 			}
 			if err != nil {
 				return true // met again at the next tick
 			}
-			left = !all
+			left = !last
 		}
 	}
-	return more || s.waiting()
+	return s.waiting()
 }
 
 // waiting says whether something is in the log that this server may pack.
@@ -63,8 +64,8 @@ type packing struct {
 
 // prepare reads slices of resources, if they are this server's to pack, row
 // after row, and makes chunks of them, up to packAtOnce. It says whether these are
-// all.
-func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, all bool, err error) {
+// the last.
+func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, last bool, err error) {
 	var others []int64
 	err = s.withReader(ctx, func(c *conn) error {
 		return s.lookAll(ctx, c, func(unpacked func(resource) []slice) error {
@@ -92,17 +93,17 @@ func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, all
 			return packRows(ctx, c, jobs)
 		})
 	})
-	all = true
+	last = true
 	for _, p := range jobs {
 		p.close()
-		all = all && len(p.left) == 0
+		last = last && len(p.left) == 0
 	}
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
 	for _, key := range others {
 		s.foreign[key] = true
 	}
-	return slices.DeleteFunc(jobs, func(p *packing) bool { return !p.gone && p.now == 0 }), all, err
+	return slices.DeleteFunc(jobs, func(p *packing) bool { return !p.gone && p.now == 0 }), last, err
 }
 
 // packRows hands slices to their chunks, row by row in the order of writing, so

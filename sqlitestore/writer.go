@@ -224,13 +224,13 @@ func (w *writer) ready() error {
 		return nil
 	}
 	size, now := w.store.walSize(), time.Now()
-	long, full := size >= walFirm*w.store.walSoft, size >= w.store.walHard
+	long, full := size > walFirm*w.store.walSoft, size >= w.store.walHard
 	if !long || !full && now.Before(w.nextTrim) {
 		w.unmeasured = 0
 		return nil
 	}
 	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
-	err := truncateLog(w.conn)
+	err := emptyLog(w.conn, false)
 	if full && w.store.walSize() >= w.store.walHard {
 		return errors.Join(&core.Error{
 			Code:    core.CodeStoreFailed,
