@@ -155,3 +155,23 @@ func TestTheFirstSchemaIsBroughtToTheRing(t *testing.T) {
 		t.Errorf("no copy of the older database: %v", err)
 	}
 }
+
+func TestAReviewAmidATransactionLeavesItsSlotsAlone(t *testing.T) {
+	l := newTail()
+	rows := []logRow{{id: 1, slot: 1, next: 2, dir: []byte{0}}, {id: 2, slot: 2, next: 3, dir: []byte{0}}, {id: 3, slot: 3, next: 4, dir: []byte{0}}}
+	l.add(rows, []entry{{slice: slice{row: 1, slot: 1}, resource: 7}, {slice: slice{row: 2, slot: 2}, resource: 7}, {slice: slice{row: 3, slot: 3}, resource: 8}})
+	l.drop(7, 2, false)
+	l.noneTaken()
+	got := map[int64]bool{}
+	for range 3 {
+		if d, ok := l.take(); ok && got[d.slot] {
+			t.Errorf("slot %d is given to two rows", d.slot)
+		} else if ok {
+			got[d.slot] = true
+		}
+		l.reviewRows(map[int64]int64{1: 1, 2: 2, 3: 3}, 3)
+	}
+	if len(got) != 2 || !got[1] || !got[2] {
+		t.Errorf("slots %v were given, of 1 and 2", got)
+	}
+}

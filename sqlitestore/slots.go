@@ -32,12 +32,21 @@ func (t *tail) take() (deadRow, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := len(t.dead) - 1; i >= 0; i-- {
-		if d := t.dead[i]; !d.long && d.slot != t.end.next {
+		if d := t.dead[i]; !d.long && d.slot != t.end.next && !t.taken[d.slot] {
 			t.dead = slices.Delete(t.dead, i, i+1)
+			t.taken[d.slot] = true
 			return d, true
 		}
 	}
 	return deadRow{}, false
+}
+
+// noneTaken is for the beginning of a transaction. A review in the midst of one
+// may meet rows whose slots it has taken, which still look dead then.
+func (t *tail) noneTaken() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.taken)
 }
 
 // grow gives a slot that no row has had.

@@ -15,6 +15,8 @@ type tail struct {
 	open map[int64]*pending // by resource
 	rows map[int64]held     // by row
 	dead []deadRow
+	// taken are the slots that the writer's transaction has taken.
+	taken map[int64]bool
 }
 
 // held is a row that has slices which are not packed.
@@ -34,7 +36,7 @@ type pending struct {
 }
 
 func newTail() *tail {
-	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}}
+	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}, taken: map[int64]bool{}}
 }
 
 // of gives a resource's slices and the digest of its last batch.

@@ -113,6 +113,7 @@ func (t *tx) flush() error {
 		return cmp.Or(cmp.Compare(t.adds[x].resource, t.adds[y].resource), cmp.Compare(x, y))
 	})
 	t.list = make([]entry, 0, len(t.adds))
+	t.w.store.tail.noneTaken()
 	end := t.w.store.tail.last()
 	for _, i := range order {
 		a := &t.adds[i]
