@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // actor hosts the machine of one session: it feeds step, commits what step
-// wants stored, and only then lets anything out. One goroutine, loop, owns all
-// fields that are not marked otherwise; it blocks on its mailbox and on the
-// store, and on nothing else.
+// wants stored, and only then lets anything out. One goroutine at a time, loop,
+// owns all fields that are not marked otherwise; it blocks on its inbox and on
+// the store, and on nothing else. It is there only while there is work: see
+// inbox and desk.
 type actor struct {
 	host  *Harness
 	prov  Provider
@@ -22,33 +21,24 @@ type actor struct {
 	owner string
 	id    string
 
-	calls chan call // commands: never behind output
-	box   chan mail // what the provider and its helpers report
-	done  chan struct{}
-	wg    sync.WaitGroup // reader, opener, hangups
+	inbox inbox          // any goroutine
+	wg    sync.WaitGroup // reader, opener, hangups, an alarm that is set
 
-	state    State
+	*desk    // what only a session at work needs; nil while it is quiet
 	seq      uint64
-	stored   Session // the snapshot on disk
-	fresh    bool    // nothing of this aggregate is on disk yet
-	replace  bool    // the first commit drops an older aggregate of this id
-	timers   map[TimerID]time.Time
-	waiting  map[Token]chan doReply
-	conns    map[uint64]Conn
-	opens    map[uint64]context.CancelFunc
-	reading  uint64          // epoch whose reader runs
-	spans    map[string]span // where turns stand in the journal
-	again    []Input         // to be stepped before the mailbox
-	lost     *lostWrites     // not nil while the store fails
-	taken    bool            // the stored session is not this one's any more
-	leaving  bool            // the server ends
-	gone     bool            // the session leaves nothing behind
-	giveBack func()          // frees the session that a start was to replace; may be nil
-	left     bool            // the harness has forgotten this host: another may follow
-	talks    string          // the provider conversation that was last told to the harness
-	redactor *Redactor       // of this epoch; nil until needed
-	observer *observer
-	instead  map[Token]*Error // what a starter is told in place of the reply to come
+	fresh    bool // nothing of this aggregate is on disk yet
+	replace  bool // the first commit drops an older aggregate of this id
+	taken    bool // the stored session is not this one's any more
+	leaving  bool // the server ends
+	gone     bool // the session leaves nothing behind
+	left     bool // the harness has forgotten this host: another may follow
+	timers   timers
+	conns    conns
+	reading  uint64    // epoch whose reader runs
+	giveBack func()    // frees the session that a start was to replace; may be nil
+	talks    string    // the provider conversation that was last told to the harness
+	redactor *Redactor // of this epoch; nil until needed
+	observer observer
 
 	ring     ring                      // any goroutine
 	wakes    wakes                     // any goroutine
@@ -82,19 +72,15 @@ type mail struct {
 // span is where a turn stands in the journal.
 type span struct{ first, last, text uint64 }
 
+// newActor makes the host of a session that is at s. It takes s over.
 func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
-	base := *s.Base
-	base.CheckSchema = h.schemas
-	s.Base = &base
-	c := s.Base.Config
+	s.Base.CheckSchema = h.schemas
+	c := &s.Base.Config
 	a := &actor{
-		host: h, prov: p, owner: c.Owner, id: c.SessionID, state: s, seq: seq,
-		log:   h.log.With("session", c.SessionID),
-		calls: make(chan call, mailboxCalls), box: make(chan mail, mailboxInputs), done: make(chan struct{}),
-		timers: map[TimerID]time.Time{}, waiting: map[Token]chan doReply{},
-		conns: map[uint64]Conn{}, opens: map[uint64]context.CancelFunc{}, spans: map[string]span{},
+		host: h, prov: p, owner: c.Owner, id: c.SessionID, log: h.log.With("session", c.SessionID),
+		desk: newDesk(s), seq: seq, observer: observer{to: h.telemetry},
 	}
-	a.observer, a.instead = newObserver(h.telemetry), map[Token]*Error{}
+	a.inbox.calls.bound, a.inbox.reports.bound = inboxCalls, inboxReports
 	a.ring.from = seq // what came before is the store's to tell
 	a.view.Store(&published{state: s, seq: seq})
 	return a
@@ -110,15 +96,11 @@ func (a *actor) do(ctx context.Context, token Token, in Input) (any, error) {
 	return a.doThen(ctx, token, in, nil)
 }
 
-// doThen is do, with something to do once the command lies in the mailbox.
+// doThen is do, with something to do once the command lies in the inbox.
 func (a *actor) doThen(ctx context.Context, token Token, in Input, then func()) (any, error) {
 	c := newCall(token, in)
-	select {
-	case a.calls <- c:
-	case <-a.done:
-		return nil, errRetired
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := a.put(ctx, c); err != nil {
+		return nil, err
 	}
 	if then != nil {
 		then()
@@ -130,30 +112,26 @@ func newCall(token Token, in Input) call {
 	return call{in: in, token: token, reply: make(chan doReply, 1)}
 }
 
-// first puts a command into the mailbox of an actor that nobody knows yet:
+// first puts a command into the inbox of an actor that nobody knows yet:
 // whatever becomes of its caller, it is the first that the actor meets. reply
 // waits for what comes of it.
 func (a *actor) first(token Token, in Input) call {
 	c := newCall(token, in)
-	a.calls <- c // has room
+	_ = a.put(context.Background(), c) // has room, and has not ended
 	return c
 }
 
-// reply waits for the reply to a command that lies in the mailbox. When ctx
+// reply waits for the reply to a command that lies in the inbox. When ctx
 // ends, the command goes on and its reply is dropped.
 func (a *actor) reply(ctx context.Context, c call) (any, error) {
 	select {
-	case r := <-c.reply:
+	case r, ok := <-c.reply:
+		if !ok {
+			return nil, errRetired
+		}
 		return r.value()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-a.done:
-		select {
-		case r := <-c.reply:
-			return r.value()
-		default:
-			return nil, errRetired
-		}
 	}
 }
 
@@ -164,17 +142,26 @@ func (r doReply) value() (any, error) {
 	return r.Value, nil
 }
 
-// loop is the session's life. It ends when the session needs no host any more:
-// it has ended or lost its provider, and all of it is stored.
+// loop is the session's life while there is work. The session's own end comes
+// when it needs no host any more: it has ended or lost its provider, and all of
+// it is stored.
 func (a *actor) loop() {
-	defer a.end()
+	if a.desk == nil {
+		a.sitDown()
+	}
+	wake := make(chan struct{}, 1)
 	for {
-		batch, ok := a.next()
-		if !ok {
+		switch batch, next := a.next(wake); next {
+		case nextQuiet:
 			return
+		case nextEnd:
+			a.end()
+			return
+		default:
+			a.turn(batch)
 		}
-		a.turn(batch)
 		if a.settled() {
+			a.end()
 			return
 		}
 	}
@@ -189,26 +176,35 @@ func (a *actor) settled() bool {
 		return len(a.opens) == 0 && len(a.conns) == 0
 	}
 	st := a.state.Status()
-	return !st.Live() && a.state.Closing == nil && (a.lost == nil || a.leaving) && len(a.opens) == 0 && len(a.conns) == 0 && len(a.again) == 0 && len(a.calls) == 0
+	return !st.Live() && a.state.Closing == nil && (a.lost == nil || a.leaving) && len(a.opens) == 0 && len(a.conns) == 0 && len(a.again) == 0 && !a.called()
 }
 
-// end leaves the harness, then answers whoever came too late.
+// called says that a command lies there.
+func (a *actor) called() bool {
+	a.inbox.mu.Lock()
+	defer a.inbox.mu.Unlock()
+	return len(a.inbox.calls.lies) > 0
+}
+
+// end leaves the harness, then answers whoever came too late: its caller looks
+// the session up again.
 func (a *actor) end() {
 	a.freeHeld()
 	if a.lost != nil {
 		a.dropLostTurns()
 	}
 	a.host.forget(a)
-	close(a.done)
-	a.wg.Wait()
-	for {
-		select {
-		case <-a.calls: // its caller sees done and looks the session up again
-		default:
-			a.wakes.wake()
-			return
+	for _, c := range a.shut() {
+		if c.reply != nil {
+			close(c.reply)
 		}
 	}
+	for _, reply := range a.waiting {
+		close(reply)
+	}
+	a.wg.Wait()
+	a.wakes.wake()
+	a.host.ended(a)
 }
 
 // freeHeld gives back the session that this one was to replace, if it did not.
@@ -219,56 +215,56 @@ func (a *actor) freeHeld() {
 	}
 }
 
-// next waits for work and drains what else lies there: commands first, then
-// reports, up to the bounds of one commit. It is not ok when the server ends.
-func (a *actor) next() (batch []Input, ok bool) {
-	batch, a.again = a.again, nil
-	if len(batch) == 0 {
-		alarm, stop := a.alarm()
-		defer stop()
-		select {
-		case c := <-a.calls:
-			batch = append(batch, a.accept(c))
-		case m := <-a.box:
-			batch = append(a.callsBefore(batch), a.receive(m))
-		case <-alarm:
-		case <-a.tried():
-		case <-a.host.quit:
-			return nil, false
-		}
-	}
-	bytes := 0
-	for len(batch) < drainInputs && bytes < drainBytes {
-		select {
-		case c := <-a.calls:
-			batch = append(batch, a.accept(c))
-			continue
-		default:
-		}
-		select {
-		case m := <-a.box:
-			batch = append(a.callsBefore(batch), a.receive(m))
-			bytes += inputBytes(m.in)
-			continue
-		default:
-		}
-		break
-	}
-	return batch, true
-}
+// What the loop is to do next.
+type next int
 
-// callsBefore takes the commands that lie there before a report that has been
-// taken. A kill lies there before it ends the conversation from outside: the
-// end must not be met first and be taken for a loss.
-func (a *actor) callsBefore(batch []Input) []Input {
-	for {
-		select {
-		case c := <-a.calls:
-			batch = append(batch, a.accept(c))
-		default:
-			return batch
+const (
+	nextTurn  next = iota
+	nextQuiet      // the goroutine ends, the session goes on
+	nextEnd        // the server ends
+)
+
+// next waits for work and takes what else lies there: commands first, then
+// reports, up to the bounds of one commit. Whoever kills puts the command there
+// before he ends the conversation from outside: so that end is never met first
+// and taken for a loss.
+func (a *actor) next(wake chan struct{}) (batch []Input, _ next) {
+	batch = append(a.batch[:0], a.again...)
+	a.again = nil
+	b := &a.inbox
+	b.mu.Lock()
+	for len(batch) == 0 {
+		if a.host.quitting() {
+			b.mu.Unlock()
+			return nil, nextEnd
 		}
+		if b.work() {
+			break
+		}
+		if b.retire {
+			a.fallQuiet()
+			b.mu.Unlock()
+			return nil, nextQuiet
+		}
+		now := time.Now()
+		if b.due = a.nextTimer(); !b.due.IsZero() && !now.Before(b.due) {
+			break
+		}
+		a.park(wake, now)
 	}
+	b.poked, b.retire = false, false
+	calls, reports := b.take(a.calls[:0], a.reports[:0], drainInputs-len(batch))
+	b.mu.Unlock()
+	for _, c := range calls {
+		batch = append(batch, a.accept(c))
+	}
+	for _, m := range reports {
+		batch = append(batch, a.receive(m))
+	}
+	clear(calls)
+	clear(reports)
+	a.batch, a.calls, a.reports = batch, calls, reports
+	return batch, nextTurn
 }
 
 func (a *actor) accept(c call) Input {
@@ -302,12 +298,12 @@ func (a *actor) receive(m mail) Input {
 	case inOpened:
 		delete(a.opens, in.Epoch)
 		if m.conn != nil {
-			a.conns[in.Epoch] = m.conn
+			a.conns = append(a.conns, openConn{in.Epoch, m.conn})
 		}
 	case inLinkLost:
-		delete(a.conns, in.Epoch)
+		a.conns = a.conns.without(in.Epoch)
 	case inHungUp:
-		delete(a.conns, in.Epoch)
+		a.conns = a.conns.without(in.Epoch)
 	}
 	return m.in
 }
@@ -329,22 +325,14 @@ func inputBytes(in Input) int {
 	return 100
 }
 
-// alarm fires when the next timer is due.
-func (a *actor) alarm() (<-chan time.Time, func()) {
-	var at time.Time
-	for _, t := range a.timers {
-		if at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
+// nextTimer says when the next timer is due, or the next attempt to reach the
+// store; the zero time for never.
+func (a *actor) nextTimer() time.Time {
+	at := a.timers.first()
 	if a.lost != nil && a.lost.try == nil && (at.IsZero() || a.lost.retryAt.Before(at)) {
 		at = a.lost.retryAt
 	}
-	if at.IsZero() {
-		return nil, func() {}
-	}
-	t := time.NewTimer(time.Until(at))
-	return t.C, func() { t.Stop() }
+	return at
 }
 
 // turn steps a batch and the timers that are due, commits what they want
@@ -354,25 +342,26 @@ func (a *actor) turn(batch []Input) {
 	if a.tryDue(now) {
 		a.tryStore(now)
 	}
-	before := mark{a.state, maps.Clone(a.timers)}
+	before := mark{a.state, a.timers}
 	var out []Effect
 	a.state, out = stepAll(a.state, batch, time.Now())
 	a.moveTimers(out)
-	for _, id := range a.due(now) {
-		if _, armed := a.timers[id]; armed { // a result in the same drain may have disarmed it
-			delete(a.timers, id)
+	for _, id := range a.timers.due(now) {
+		if a.timers.has(id) { // a result in the same drain may have disarmed it
+			a.timers = a.timers.without(id)
 			a.observer.saw([]Input{inTimer{Timer: id}})
 			out = append(out, a.step(inTimer{Timer: id})...)
 		}
 	}
 	a.observer.saw(batch)
 	a.commit(before, batch, out)
+	clear(batch)
 }
 
 // mark is what a batch that cannot be stored goes back to.
 type mark struct {
 	state  State
-	timers map[TimerID]time.Time
+	timers timers
 }
 
 func (a *actor) goBack(to mark) { a.state, a.timers = to.state, to.timers }
@@ -389,36 +378,28 @@ func (a *actor) moveTimers(out []Effect) {
 	for _, e := range out {
 		switch e := e.(type) {
 		case doArm:
-			a.timers[e.Timer] = e.At
+			a.timers = a.timers.with(e.Timer, e.At)
 		case doDisarm:
-			delete(a.timers, e.Timer)
+			a.timers = a.timers.without(e.Timer)
 		}
 	}
-}
-
-// due gives the timers whose time has come, the earliest first.
-func (a *actor) due(now time.Time) []TimerID {
-	var ids []TimerID
-	for id, at := range a.timers {
-		if !at.After(now) {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(x, y TimerID) int { return a.timers[x].Compare(a.timers[y]) })
-	return ids
 }
 
 // release lets out what the commit has made true, in order, and then shows the
 // new state to readers.
 func (a *actor) release(out []Effect) {
-	// Before anyone is told: what has ended is the store's, and an id that came
-	// to nothing is free again.
+	// Before anyone is told: what has ended is the store's, an id that came to
+	// nothing is free again, and a conversation is this session's alone.
 	if a.state.End == EndGone {
 		a.freeHeld()
 		a.host.forget(a)
 	} else if a.settled() {
 		a.left = true
 		a.host.forget(a)
+	}
+	if id := a.state.ProviderSessionID; a.state.Link == LinkUp && id != a.talks {
+		a.talks = id
+		a.host.converse(a, conversation(a.state.Base.Config.Provider, id))
 	}
 	a.view.Store(&published{state: a.state, seq: a.seq})
 	if a.state.asks() {
@@ -451,9 +432,6 @@ func (a *actor) release(out []Effect) {
 	}
 	if a.state.Link != LinkUp {
 		a.conn.Store(nil)
-	} else if id := a.state.ProviderSessionID; id != a.talks {
-		a.talks = id
-		a.host.converse(a, conversation(a.state.Base.Config.Provider, id))
 	}
 	a.wakes.wake()
 	a.host.changes.wake()
@@ -484,7 +462,7 @@ func (a *actor) answer(r doReply) {
 // send hands an op over. One that the conversation does not take is rejected
 // for certain.
 func (a *actor) send(op Op) {
-	conn := a.conns[a.state.Epoch]
+	conn := a.conns.of(a.state.Epoch)
 	if start, ok := op.(StartTurn); ok && a.host.work != nil && conn != nil {
 		a.sendWatched(start, conn)
 		return

@@ -138,14 +138,6 @@ func (a *actor) tryDue(now time.Time) bool {
 	}
 }
 
-// tried is ready when the attempt under way has come to something.
-func (a *actor) tried() <-chan struct{} {
-	if a.lost == nil || a.lost.try == nil {
-		return nil
-	}
-	return a.lost.try.done
-}
-
 // tryStore begins an attempt to write what was missed, or takes over what the
 // one before has come to. The session goes on beside an attempt: no command
 // waits for a store that stands still. Only at the end of the server it is
@@ -200,7 +192,12 @@ func (a *actor) begin(now time.Time) bool {
 		l.try.rewrite = a.rewriteStopped(l.from, b.seq)
 		a.seq += rewriteRoom
 	}
-	l.try.begin(a.host.ctx, a.wg.Go)
+	l.try.begin(a.host.ctx, func(try func()) {
+		a.wg.Go(func() {
+			try()
+			a.poke()
+		})
+	})
 	return true
 }
 

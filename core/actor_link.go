@@ -4,17 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 )
-
-// post delivers a report. A full mailbox makes the reporter wait, which is the
-// back-pressure on the agent.
-func (a *actor) post(m mail) {
-	select {
-	case a.box <- m:
-	case <-a.done:
-	}
-}
 
 // open runs Provider.Open. Its outcome is always reported, also a late one.
 func (a *actor) open(e doOpen) {
@@ -83,26 +75,48 @@ func (a *actor) observed(n Notice) Notice {
 // read pulls notices from the open conversation until it ends, redacted and in
 // order. The link counts as lost only when nothing of its tree is left.
 func (a *actor) read() {
-	epoch, conn := a.state.Epoch, a.conns[a.state.Epoch]
+	epoch, conn := a.state.Epoch, a.conns.of(a.state.Epoch)
 	a.reading = epoch
 	a.conn.Store(&conn)
-	red := a.red()
-	filter := red.Filter()
-	a.wg.Go(func() {
-		for {
-			n, err := conn.Recv(a.host.ctx)
-			if err != nil {
-				for _, n := range filter.Flush() {
-					a.post(mail{in: a.stamp(epoch, n)})
-				}
-				a.lostLink(epoch, conn, red, err)
-				return
-			}
-			for _, n := range filter.Filter(a.observed(n)) {
-				a.post(mail{in: a.stamp(epoch, n)})
-			}
+	r := &reader{a: a, epoch: epoch, conn: conn, red: a.red()}
+	a.wg.Go(r.run)
+}
+
+// reader is what pulls from one conversation. It waits for most of its life, so
+// run has few words on its stack: a goroutine that has said nothing yet keeps
+// the one it began with.
+type reader struct {
+	a      *actor
+	epoch  uint64
+	conn   Conn
+	red    *Redactor
+	filter *NoticeFilter // made for the first notice
+}
+
+func (r *reader) run() {
+	for r.pass(r.conn.Recv(r.a.host.ctx)) {
+	}
+}
+
+// pass hands on what was received. It is not ok at the end of the conversation.
+//
+//go:noinline
+func (r *reader) pass(n Notice, err error) (ok bool) {
+	a := r.a
+	if r.filter == nil {
+		r.filter = r.red.Filter()
+	}
+	if err != nil {
+		for _, n := range r.filter.Flush() {
+			a.post(mail{in: a.stamp(r.epoch, n)})
 		}
-	})
+		a.lostLink(r.epoch, r.conn, r.red, err)
+		return false
+	}
+	for _, n := range r.filter.Filter(a.observed(n)) {
+		a.post(mail{in: a.stamp(r.epoch, n)})
+	}
+	return true
 }
 
 func (a *actor) lostLink(epoch uint64, conn Conn, red *Redactor, err error) {
@@ -133,7 +147,7 @@ func (a *actor) stamp(epoch uint64, n Notice) inNotice {
 
 // hangup ends a conversation and its tree, and reports when nothing is left.
 func (a *actor) hangup(e doHangup) {
-	conn := a.conns[e.Epoch]
+	conn := a.conns.of(e.Epoch)
 	if conn == nil {
 		a.again = append(a.again, inHungUp{Epoch: e.Epoch})
 		return
@@ -157,4 +171,27 @@ func (a *actor) killNow() {
 	if c := a.conn.Load(); c != nil {
 		_ = closeConn(a.host.ctx, *c, 0)
 	}
+}
+
+// conns are the conversations that a session has open: the one of its epoch,
+// and those before it whose end is not there yet.
+type conns []openConn
+
+type openConn struct {
+	epoch uint64
+	conn  Conn
+}
+
+// of gives the conversation of an epoch, nil for none.
+func (c conns) of(epoch uint64) Conn {
+	for _, o := range c {
+		if o.epoch == epoch {
+			return o.conn
+		}
+	}
+	return nil
+}
+
+func (c conns) without(epoch uint64) conns {
+	return slices.DeleteFunc(c, func(o openConn) bool { return o.epoch == epoch })
 }

@@ -4,11 +4,15 @@ import "time"
 
 // The bounds of a host: everything that waits or is kept has one of these.
 const (
-	drainInputs   = 64      // inputs that one commit may cover
-	drainBytes    = 1 << 20 // and their size
-	mailboxInputs = 32      // a full mailbox blocks the provider's reader
-	mailboxCalls  = 16
-	ringBytes     = 256 << 10 // recent events kept per live resource
+	drainInputs  = 64      // inputs that one commit may cover
+	drainBytes   = 1 << 20 // and their size
+	inboxReports = 32      // a full inbox blocks the provider's reader
+	inboxCalls   = 16
+	ringBytes    = 256 << 10 // recent events kept per live resource
+
+	// loopLinger is how long the goroutine of a session stays when there is
+	// nothing to do: a busy session starts none, and a quiet one has none.
+	loopLinger = time.Second
 
 	// MaxRaw is the longest provider frame that is stored whole.
 	MaxRaw = 256 << 10

@@ -403,7 +403,7 @@ func (h *Harness) Close(ctx context.Context, c Caller, r CloseRequest) (Resource
 }
 
 // closeNow kills from outside the loop as soon as the command lies in the
-// mailbox, so that a stalled disk never delays it.
+// inbox, so that a stalled disk never delays it.
 func (h *Harness) closeNow(ctx context.Context, c Caller, a *actor, id string, k *KeyRecord) (Resource, error) {
 	token := h.token()
 	v, err := a.doThen(ctx, token, inClose{Token: token, Force: true, Key: k}, func() { h.wg.Go(a.killNow) })

@@ -36,8 +36,8 @@
 //
 // # Goroutines
 //
-// Each live session has one loop, one reader that pulls from its Conn and, for
-// a moment, an opener or a closer. The Harness has one housekeeper. Shutdown
-// waits for all of them. A session at rest has none: the next command revives
-// its actor from the store.
+// Each live session has one reader that pulls from its Conn, one loop while there
+// is work and for a moment behind it (inbox.go), and now and then an opener or a
+// closer. The Harness has one housekeeper. Shutdown waits for all of them. A
+// session at rest has none: the next command revives its actor from the store.
 package core

@@ -106,6 +106,11 @@ func (c *fakeConn) Recv(ctx context.Context) (core.Notice, error) {
 	case <-c.end:
 		return nil, io.EOF
 	case <-c.gone:
+		select {
+		case n := <-c.out: // what it said before
+			return n, nil
+		default:
+		}
 		return nil, errors.New("the agent crashed")
 	case <-ctx.Done():
 		return nil, ctx.Err()

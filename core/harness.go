@@ -59,6 +59,7 @@ type Harness struct {
 	turnIDs map[key]int    // chosen turn ids that are being admitted
 	convs   map[string]key // open provider conversations
 	calls   map[callKey]*joined
+	fading  map[*actor]struct{} // forgotten, and not ended yet
 	down    bool
 }
 
@@ -92,7 +93,7 @@ func New(cfg Config) *Harness {
 	h := &Harness{
 		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.fill(), environ: cfg.Environ, schemas: cfg.CheckSchema, work: cfg.Workspace, quit: make(chan struct{}), processes: cfg.Processes, reap: cfg.Reap,
 		providers: map[string]Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
-		convs: map[string]key{}, calls: map[callKey]*joined{},
+		convs: map[string]key{}, calls: map[callKey]*joined{}, fading: map[*actor]struct{}{},
 	}
 	if h.telemetry = cfg.Telemetry; h.telemetry == nil {
 		h.telemetry = noTelemetry{}
@@ -143,16 +144,12 @@ func (h *Harness) Shutdown(ctx context.Context) error {
 	processes := make(chan error, 1)
 	h.wg.Go(func() { processes <- h.endProcesses(ctx) })
 	for _, a := range actors {
-		select {
-		case a.calls <- call{in: inShutdown{}}:
-		case <-a.done:
-		case <-ctx.Done():
-		}
+		_ = a.put(ctx, call{in: inShutdown{}}) // or it has ended, or is killed below
 	}
 	var late error
 	for _, a := range actors {
 		select {
-		case <-a.done:
+		case <-a.ended():
 		case <-ctx.Done():
 			late = ctx.Err()
 			a.killNow()
@@ -162,9 +159,30 @@ func (h *Harness) Shutdown(ctx context.Context) error {
 		late = err
 	}
 	close(h.quit)
+	h.pokeAll()
 	h.cancel()
 	h.wg.Wait()
 	return late
+}
+
+// quitting says that no host goes on.
+func (h *Harness) quitting() bool {
+	select {
+	case <-h.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// pokeAll has every host see that the server ends.
+func (h *Harness) pokeAll() {
+	h.mu.Lock()
+	actors := slices.AppendSeq(slices.Collect(maps.Values(h.actors)), maps.Keys(h.fading))
+	h.mu.Unlock()
+	for _, a := range actors {
+		a.poke()
+	}
 }
 
 // down refuses new work while the server ends.
@@ -179,13 +197,11 @@ func (h *Harness) refuseIfDown() error {
 
 func (h *Harness) token() Token { return Token(h.tokens.Add(1)) }
 
-// run hosts a session. The caller has put the actor into the table.
-func (h *Harness) run(a *actor) { h.wg.Go(a.loop) }
-
-// forget takes an ended actor out of the table.
+// forget takes an actor out of the table that has ended or is about to.
 func (h *Harness) forget(a *actor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.fading[a] = struct{}{}
 	k := key{a.owner, a.id}
 	if h.actors[k] != a {
 		return // its place may be another's by now
@@ -194,6 +210,14 @@ func (h *Harness) forget(a *actor) {
 	for _, conv := range a.convs {
 		delete(h.convs, conv)
 	}
+}
+
+// ended takes leave of an actor that is forgotten, with all that it had started.
+func (h *Harness) ended(a *actor) {
+	h.mu.Lock()
+	delete(h.fading, a)
+	h.mu.Unlock()
+	h.wg.Done() // of serve
 }
 
 // liveActor gives the actor of a session, if this instance hosts it now.

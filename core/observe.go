@@ -17,8 +17,13 @@ type openOp struct {
 	end  func(Ended)
 }
 
-func newObserver(t Telemetry) *observer {
-	return &observer{to: t, turns: map[string]func(Ended){}, ops: map[OpID]openOp{}}
+// note keeps the end of something that has begun, in a map that is made for the
+// first.
+func note[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 // saw takes inputs before they have had their effect: what became of a command
@@ -81,7 +86,7 @@ func (o *observer) appended(s State, e doAppend) {
 		o.to.Count(sig)
 		o.sessionEnded(s)
 	case TurnAccepted:
-		o.turns[e.TurnID] = o.to.Begin(o.about(s, OpTurn, e.TurnID))
+		note(&o.turns, e.TurnID, o.to.Begin(o.about(s, OpTurn, e.TurnID)))
 	case RequestCreated:
 		sig.Name = RequestWasCreated
 		if d, ok := e.Data.(dataRequest); ok {
@@ -180,5 +185,5 @@ func (o *observer) sent(s State, op Op) {
 	}
 	a := o.about(s, OpCommand, turn)
 	a.Command, a.At = command, time.Now()
-	o.ops[op.OpID()] = openOp{turn: turn, end: o.to.Begin(a)}
+	note(&o.ops, op.OpID(), openOp{turn: turn, end: o.to.Begin(a)})
 }

@@ -145,7 +145,7 @@ func (h *Harness) host(a *actor, cfg SessionConfig) error {
 		a.convs = append(a.convs, conv)
 	}
 	h.actors[k] = a
-	h.run(a)
+	a.serve()
 	return nil
 }
 
