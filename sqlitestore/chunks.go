@@ -56,12 +56,8 @@ func readChunk(ctx context.Context, c *conn, key int64, raw bool) (events, frame
 	return events, frames, err
 }
 
-// turnsOf gives the turns that a chunk's events belong to.
-func turnsOf(data []byte) (turns []string, err error) {
-	events, err := decompress(data)
-	if err != nil {
-		return nil, err
-	}
+// turnsIn gives the turns that a block's events belong to.
+func turnsIn(events []byte) (turns []string, err error) {
 	f := framesOf(events)
 	for f.next() {
 		turns = withTurn(turns, f.turn)

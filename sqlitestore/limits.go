@@ -67,7 +67,7 @@ const (
 	// keepSlots is how many slots of dead rows are kept to be written again
 	// while there is work, keepIdleSlots when there is none, and deadRows how
 	// many rows one transaction deletes.
-	keepSlots     = 4096
+	keepSlots     = 16384
 	keepIdleSlots = 256
 	deadRows      = 128
 	// reviewEvery is how often the tail is compared with what other servers

@@ -52,12 +52,13 @@ func (s *Store) waiting() bool {
 
 // packing is what replaces a resource's slices.
 type packing struct {
-	key      int64
-	was, now int64 // packed, before and after
-	last     uint64
-	digest   [digestBytes]byte
-	merge    int64 // the last chunk, if it is written again; 0 for none
-	left     []slice
+	key        int64
+	was, now   int64 // packed, before and after
+	last       uint64
+	digest     [digestBytes]byte
+	merge      int64 // the last chunk, if it is written again; 0 for none
+	mergeTurns []string
+	left       []slice
 	chunker
 	gone bool
 }
@@ -186,6 +187,9 @@ func (p *packing) reopen(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
+	if p.mergeTurns, err = turnsIn(events); err != nil {
+		return err
+	}
 	p.merge = key
 	return p.add(events, raw)
 }
@@ -210,7 +214,7 @@ func (s *Store) writePacked(ctx context.Context, jobs []*packing) error {
 				continue
 			}
 			if p.merge != 0 {
-				if err := dropChunk(tx, p.key, p.merge); err != nil {
+				if err := dropChunkOf(tx, p.key, p.merge, p.mergeTurns); err != nil {
 					return err
 				}
 			}

@@ -56,10 +56,19 @@ func dropChunk(tx *tx, resource, key int64) error {
 	if _, err := tx.one(noContext, "SELECT data FROM chunk WHERE key = ?", []any{key}, &data); err != nil {
 		return err
 	}
-	turns, err := turnsOf(data)
+	events, err := decompress(data)
 	if err != nil {
 		return err
 	}
+	turns, err := turnsIn(events)
+	if err != nil {
+		return err
+	}
+	return dropChunkOf(tx, resource, key, turns)
+}
+
+// dropChunkOf deletes a chunk that has events of these turns.
+func dropChunkOf(tx *tx, resource, key int64, turns []string) error {
 	for _, turn := range turns {
 		if _, err := tx.run("DELETE FROM chunk_turn WHERE resource = ? AND turn = ? AND chunk = ?", resource, turn, key); err != nil {
 			return err
@@ -68,6 +77,6 @@ func dropChunk(tx *tx, resource, key int64) error {
 	if _, err := tx.run("DELETE FROM chunk_raw WHERE chunk = ?", key); err != nil {
 		return err
 	}
-	_, err = tx.run("DELETE FROM chunk WHERE key = ?", key)
+	_, err := tx.run("DELETE FROM chunk WHERE key = ?", key)
 	return err
 }
