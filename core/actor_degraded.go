@@ -294,10 +294,3 @@ func (a *actor) record(seq uint64) *SessionRecord {
 	snap.LastSeq = seq
 	return &SessionRecord{Session: snap, Launch: a.state.Base.Config}
 }
-
-// reset forgets all events up to seq.
-func (r *ring) reset(seq uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events, r.bytes, r.from = nil, 0, seq
-}

@@ -9,6 +9,8 @@ const (
 	inboxReports = 32      // a full inbox blocks the provider's reader
 	inboxCalls   = 16
 	ringBytes    = 256 << 10 // recent events kept per live resource
+	// ringPartBytes is how much of them goes at once.
+	ringPartBytes = 32 << 10
 
 	// loopLinger is how long the goroutine of a session stays when there is
 	// nothing to do: a busy session starts none, and a quiet one has none.

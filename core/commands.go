@@ -55,7 +55,11 @@ func (h *Harness) admitTurn(ctx context.Context, c Caller, r SendRequest, queue 
 		}
 		token := h.token()
 		in := inSend{Token: token, TurnID: turn, Hash: hash, Input: r.Input, Queue: queue, Key: k}
-		return ask[Turn](ctx, h, c.Owner, id, token, in, h.checkInputFor(r.Input))
+		t, err := ask[Turn](ctx, h, c.Owner, id, token, in, h.checkInputFor(r.Input))
+		if err == nil {
+			h.turnHosts.put(c.Owner, turn, id)
+		}
+		return t, err
 	})
 }
 

@@ -40,6 +40,7 @@ type Harness struct {
 	settling    locks // of what dead servers left, while it is put to rest
 	lostKeys    lostKeys
 	missedTurns unstoredTurns
+	turnHosts   turnHosts
 	reap        func(context.Context) error
 	reaped      reaped
 	starting    sync.Map // ids of processes that are being started

@@ -3,96 +3,9 @@ package core
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 )
-
-// ring keeps a live resource's most recent committed events, bounded by bytes,
-// so that whoever follows it seldom asks the store. It has one writer and any
-// number of readers.
-type ring struct {
-	mu     sync.RWMutex
-	events []Event
-	bytes  int
-	// whole says that no event behind from has been dropped or skipped.
-	from uint64 // events with a higher seq are all here
-}
-
-func ringSize(e Event) int { return len(e.Data) + len(e.Raw) + 200 }
-
-func (r *ring) add(events []Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range events {
-		r.events = append(r.events, e)
-		r.bytes += ringSize(e)
-	}
-	drop := 0
-	for r.bytes > ringBytes && drop < len(r.events)-1 {
-		r.bytes -= ringSize(r.events[drop])
-		r.from = r.events[drop].Seq
-		drop++
-	}
-	// What is dropped is let go of at once; its place, when append moves the rest.
-	clear(r.events[:drop])
-	r.events = r.events[drop:]
-}
-
-// read gives a page if the ring has all of it.
-func (r *ring) read(q EventQuery) ([]Event, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if q.Tail || q.After < r.from {
-		return nil, false
-	}
-	return pick(r.events, q), true
-}
-
-// since gives the events behind after that the ring still has, and the seq
-// behind which none is missing.
-func (r *ring) since(q EventQuery) (events []Event, from uint64) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return pick(r.events, q), r.from
-}
-
-// pick applies a query to events in order.
-func pick(events []Event, q EventQuery) []Event {
-	limit := q.Limit
-	if limit <= 0 {
-		limit = DefaultPage
-	}
-	i, _ := slices.BinarySearchFunc(events, q.After+1, func(e Event, seq uint64) int {
-		switch {
-		case e.Seq < seq:
-			return -1
-		case e.Seq > seq:
-			return 1
-		}
-		return 0
-	})
-	var out []Event
-	bytes := 0
-	for _, e := range events[i:] {
-		if q.Until != 0 && e.Seq > q.Until || q.TurnID != "" && e.TurnID != q.TurnID ||
-			len(q.Types) > 0 && !slices.Contains(q.Types, e.Type) {
-			continue
-		}
-		if !q.Raw {
-			e.Raw = nil
-		}
-		bytes += len(e.Data) + len(e.Raw)
-		if q.MaxBytes > 0 && len(out) > 0 && bytes > q.MaxBytes {
-			break
-		}
-		out = append(out, e)
-		if len(out) == limit {
-			break
-		}
-	}
-	return out
-}
 
 // wakes tells watchers that a resource has changed. Wakes merge; a watcher
 // reads the journal again from its cursor and so misses nothing.

@@ -194,7 +194,7 @@ func (a *actor) find(id string) (Resource, bool) {
 }
 
 func (h *Harness) getTurn(ctx context.Context, owner, id string) (Resource, error) {
-	if a := h.actorWith(owner, func(s *State) bool { return s.hasTurn(id) }); a != nil {
+	if a := h.turnHost(owner, id); a != nil {
 		if r, ok := a.find(id); ok { // else it moved on just now
 			return r, nil
 		}

@@ -1,0 +1,153 @@
+package core
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// ring keeps a live resource's most recent committed events, bounded by bytes,
+// so that whoever follows it seldom asks the store. It has one writer and any
+// number of readers.
+//
+// It keeps them in the parts in which they came: to copy every event into one
+// long list, and that list ever again as it moves on, was the most that an event
+// left to the collector.
+type ring struct {
+	mu    sync.RWMutex
+	parts []ringPart // oldest first
+	bytes int
+	// whole says that no event behind from has been dropped or skipped.
+	from uint64 // events with a higher seq are all here
+}
+
+// ringPart is what came, and goes, together. Its events are never changed: the
+// store has them, too.
+type ringPart struct {
+	events []Event
+	bytes  int
+}
+
+func ringSize(e Event) int { return len(e.Data) + len(e.Raw) + 200 }
+
+// add takes events over; their giver changes them no more.
+func (r *ring) add(events []Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range ringParts(events) {
+		r.parts, r.bytes = append(r.parts, p), r.bytes+p.bytes
+	}
+	drop := 0
+	for r.bytes > ringBytes && drop < len(r.parts)-1 {
+		p := r.parts[drop]
+		r.bytes -= p.bytes
+		r.from = p.events[len(p.events)-1].Seq
+		drop++
+	}
+	// What is dropped is let go of at once; its place, when append moves the rest.
+	clear(r.parts[:drop])
+	r.parts = r.parts[drop:]
+}
+
+// ringParts cuts what came together where it is large: a part is let go of as a
+// whole.
+func ringParts(events []Event) iter.Seq[ringPart] {
+	return func(yield func(ringPart) bool) {
+		for all := events; len(events) > 0; {
+			n, bytes := 1, ringSize(events[0])
+			for n < len(events) && bytes+ringSize(events[n]) <= ringPartBytes {
+				bytes += ringSize(events[n])
+				n++
+			}
+			part := events[:n]
+			if n < len(all) { // or all would stay as long as a part of it
+				part = slices.Clone(part)
+			}
+			if !yield(ringPart{part, bytes}) {
+				return
+			}
+			events = events[n:]
+		}
+	}
+}
+
+// reset forgets all events up to seq.
+func (r *ring) reset(seq uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts, r.bytes, r.from = nil, 0, seq
+}
+
+// read gives a page if the ring has all of it.
+func (r *ring) read(q EventQuery) ([]Event, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if q.Tail || q.After < r.from {
+		return nil, false
+	}
+	return r.pick(q), true
+}
+
+// since gives the events behind after that the ring still has, and the seq
+// behind which none is missing.
+func (r *ring) since(q EventQuery) (events []Event, from uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.pick(q), r.from
+}
+
+func (r *ring) pick(q EventQuery) []Event {
+	i, _ := slices.BinarySearchFunc(r.parts, q.After+1, func(p ringPart, seq uint64) int {
+		return cmp.Compare(p.events[len(p.events)-1].Seq, seq)
+	})
+	p := picking{q: q}
+	for _, part := range r.parts[i:] {
+		if !p.take(part.events) {
+			break
+		}
+	}
+	return p.out
+}
+
+// pick applies a query to events in order.
+func pick(events []Event, q EventQuery) []Event {
+	p := picking{q: q}
+	p.take(events)
+	return p.out
+}
+
+// picking is a page that is being made.
+type picking struct {
+	q     EventQuery
+	out   []Event
+	bytes int
+}
+
+// take applies the query to the next events and says whether the page has room
+// for more.
+func (p *picking) take(events []Event) (more bool) {
+	limit := p.q.Limit
+	if limit <= 0 {
+		limit = DefaultPage
+	}
+	i, _ := slices.BinarySearchFunc(events, p.q.After+1, func(e Event, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	for _, e := range events[i:] {
+		if p.q.Until != 0 && e.Seq > p.q.Until || p.q.TurnID != "" && e.TurnID != p.q.TurnID ||
+			len(p.q.Types) > 0 && !slices.Contains(p.q.Types, e.Type) {
+			continue
+		}
+		if !p.q.Raw {
+			e.Raw = nil
+		}
+		p.bytes += len(e.Data) + len(e.Raw)
+		if p.q.MaxBytes > 0 && len(p.out) > 0 && p.bytes > p.q.MaxBytes {
+			return false
+		}
+		p.out = append(p.out, e)
+		if len(p.out) == limit {
+			return false
+		}
+	}
+	return true
+}
