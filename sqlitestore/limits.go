@@ -107,7 +107,7 @@ const (
 	// it; walFull is where commits are refused, which only a reader that never
 	// ends can bring about. When work ends, the file keeps up to walKept.
 	walFirm       = 4
-	walKept       = 8 << 20
+	walKept       = 4 << 20
 	walCheckpoint = 16 << 20
 	walFull       = 1 << 30
 
