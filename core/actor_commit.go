@@ -369,6 +369,9 @@ func tokenOf(in Input) Token {
 }
 
 func marshal(v any) json.RawMessage {
+	if b := encodeLong(v); b != nil {
+		return b
+	}
 	if b, ok := deltaJSON(v); ok {
 		return b
 	}

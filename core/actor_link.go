@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -113,7 +114,13 @@ func (r *reader) pass(n Notice, err error) (ok bool) {
 		a.lostLink(r.epoch, r.conn, r.red, err)
 		return false
 	}
-	for _, n := range r.filter.Filter(a.observed(n)) {
+	isLong := long(n)
+	list := r.filter.Filter(a.observed(n))
+	if isLong { // and cut now: what comes next takes its memory, not more
+		n = nil
+		runtime.GC()
+	}
+	for _, n := range list {
 		a.post(mail{in: a.stamp(r.epoch, n)})
 	}
 	return true

@@ -18,6 +18,10 @@ const (
 
 	// MaxRaw is the longest provider frame that is stored whole.
 	MaxRaw = 256 << 10
+	// MaxText is the longest text of an event that is kept whole, in bytes: no
+	// model's answer comes near. Of a longer one the middle is cut out, before it
+	// is copied on its way to the store.
+	MaxText = 4 << 20
 
 	storeRetryFirst = time.Second
 	storeRetryMost  = 30 * time.Second

@@ -43,6 +43,29 @@ func boundRaw(n Notice, drop bool) Notice {
 	return n
 }
 
+// long says whether a notice brings more than is kept of it: in the frame that
+// it came with, or in a text that the adapter gathered.
+func long(n Notice) bool {
+	var raw, text int
+	switch n := n.(type) {
+	case Content:
+		raw = len(n.Raw)
+		switch p := n.Payload.(type) {
+		case Message:
+			text = len(p.Text)
+		case Reasoning:
+			text = len(p.Text)
+		case ToolCompleted:
+			text = len(p.Output)
+		}
+	case RequestRaised:
+		raw = len(n.Raw)
+	case TurnEnded:
+		raw, text = len(n.Raw), len(n.Result.Text)
+	}
+	return max(raw, text) > MaxText
+}
+
 // rawJSON gives a frame as JSON that is at most about MaxRaw long: as it is, as
 // a string when it is not JSON, or cut and marked.
 func rawJSON(raw []byte) json.RawMessage {

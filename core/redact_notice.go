@@ -91,7 +91,7 @@ func (f *NoticeFilter) content(n Content, same Notice) {
 
 func (f *NoticeFilter) delta(n Content, same Notice, item, text string) {
 	s := f.stream(streamKey{n.Turn, item, n.Payload.EventType()})
-	shown := s.write(text, false)
+	shown := s.piece(text)
 	if shown == text && len(n.Raw) == 0 {
 		f.out = append(f.out, same)
 		return
@@ -192,7 +192,7 @@ func (r *Redactor) notice(n Notice) Notice {
 		n.Err, n.Raw = r.Error(n.Err), r.frame(n.Raw)
 		return n
 	case TurnBegan:
-		n.Prompt, n.Raw = r.String(n.Prompt), r.frame(n.Raw)
+		n.Prompt, n.Raw = r.text(n.Prompt), r.frame(n.Raw)
 		return n
 	case RequestRaised:
 		n.Spec, n.Raw = r.RequestSpec(n.Spec), r.frame(n.Raw)

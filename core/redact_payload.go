@@ -1,34 +1,37 @@
 package core
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Payload gives p without secrets. Ids (Item, TurnID) are names and stay.
 func (r *Redactor) Payload(p Payload) Payload {
 	switch p := p.(type) {
 	case MessageDelta:
-		p.Text = r.String(p.Text)
+		p.Text = r.text(p.Text)
 		return p
 	case Message:
-		p.Text = r.String(p.Text)
+		p.Text = r.text(p.Text)
 		return p
 	case ReasoningDelta:
-		p.Text = r.String(p.Text)
+		p.Text = r.text(p.Text)
 		return p
 	case Reasoning:
-		p.Text = r.String(p.Text)
+		p.Text = r.text(p.Text)
 		return p
 	case ToolStarted:
 		p.Name, p.Title = r.String(p.Name), r.String(p.Title)
-		p.Input, p.Command, p.CWD = r.JSON(p.Input), r.String(p.Command), r.String(p.CWD)
+		p.Input, p.Command, p.CWD = r.value(p.Input), r.text(p.Command), r.String(p.CWD)
 		return p
 	case ToolDelta:
-		p.Text = r.String(p.Text)
+		p.Text = r.text(p.Text)
 		return p
 	case ToolCompleted:
-		p.Output, p.Error = r.String(p.Output), r.String(p.Error)
+		p.Output, p.Error = r.text(p.Output), r.text(p.Error)
 		return p
 	case CommandOutputDelta:
-		p.Text = r.String(p.Text)
+		p.Text = r.text(p.Text)
 		return p
 	case FileChange:
 		p.Changes = r.fileEdits(p.Changes)
@@ -40,7 +43,7 @@ func (r *Redactor) Payload(p Payload) Payload {
 		}
 		return p
 	case RateLimit:
-		p.Limits = r.JSON(p.Limits)
+		p.Limits = r.frame(p.Limits)
 		return p
 	case Warning:
 		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
@@ -49,7 +52,7 @@ func (r *Redactor) Payload(p Payload) Payload {
 		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
 		return p
 	case ProviderEvent:
-		p.Kind, p.Data = r.String(p.Kind), r.JSON(p.Data)
+		p.Kind, p.Data = r.String(p.Kind), r.frame(p.Data)
 		return p
 	}
 	return p // UsageUpdated: numbers
@@ -57,8 +60,8 @@ func (r *Redactor) Payload(p Payload) Payload {
 
 // Result gives a turn's result without secrets.
 func (r *Redactor) Result(res Result) Result {
-	res.Text, res.StopReason = r.String(res.Text), r.String(res.StopReason)
-	res.StructuredOutput, res.Provider = r.JSON(res.StructuredOutput), r.JSON(res.Provider)
+	res.Text, res.StopReason = r.text(res.Text), r.String(res.StopReason)
+	res.StructuredOutput, res.Provider = r.value(res.StructuredOutput), r.frame(res.Provider)
 	res.Error = r.TurnError(res.Error)
 	res.FilesChanged = r.fileEdits(res.FilesChanged)
 	res.Observed.Files = r.fileEdits(res.Observed.Files)
@@ -81,18 +84,25 @@ func (r *Redactor) RequestSpec(s RequestSpec) RequestSpec {
 	}
 	if s.Details != nil {
 		d := *s.Details
-		d.Command, d.CWD, d.Path = r.String(d.Command), r.String(d.CWD), r.String(d.Path)
-		d.Diff, d.Tool, d.Reason = r.String(d.Diff), r.String(d.Tool), r.String(d.Reason)
-		d.Input = r.JSON(d.Input)
+		d.Command, d.CWD, d.Path = r.text(d.Command), r.String(d.CWD), r.String(d.Path)
+		d.Diff, d.Tool, d.Reason = r.text(d.Diff), r.String(d.Tool), r.String(d.Reason)
+		d.Input = r.value(d.Input)
 		s.Details = &d
 	}
 	return s
 }
 
+// fileEdits gives changes of files without secrets. Of diffs that are beyond
+// MaxText together the last ones are left out: the paths say what changed.
 func (r *Redactor) fileEdits(edits []FileEdit) []FileEdit {
 	edits = slices.Clone(edits)
+	left := MaxText
 	for i, e := range edits {
-		e.Path, e.Diff = r.String(e.Path), r.String(e.Diff)
+		e.Path, e.Diff = r.String(e.Path), r.text(e.Diff)
+		if len(e.Diff) > left && i > 0 {
+			e.Diff = fmt.Sprintf("[... %d bytes are not kept ...]", len(e.Diff))
+		}
+		left -= len(e.Diff)
 		edits[i] = e
 	}
 	return edits

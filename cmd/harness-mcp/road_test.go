@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harness-mcp/harness-mcp/internal/acpscript"
 	"github.com/harness-mcp/harness-mcp/internal/e2e"
 	"github.com/harness-mcp/harness-mcp/internal/mcptest"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
@@ -25,6 +26,10 @@ const patience = 90 * time.Second
 var binary string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(scriptedAgentVar) != "" {
+		_ = acpscript.Run(os.Stdin, os.Stdout, acpscript.Options{}) // it ends with its input
+		return
+	}
 	dir, err := os.MkdirTemp("", "harness-mcp-test-")
 	if err != nil {
 		panic(err)

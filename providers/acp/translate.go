@@ -272,5 +272,5 @@ func (t *translator) notification(m jsonrpc.Message) {
 		t.event("of another session: "+kind.Kind, m.Raw)
 		return
 	}
-	t.update(kind.Kind, p.Update, m.Raw)
+	t.update(kind.Kind, json.RawMessage(p.Update), m.Raw)
 }

@@ -13,7 +13,27 @@ type speech struct {
 	item    string
 	kind    string // of its chunks
 	message string // the agent's id for it, if any
-	text    strings.Builder
+	first   string // where the text begins
+	rest    strings.Builder
+}
+
+// add takes the next piece. The first one is kept as it is: often it is all
+// there is, and then it may be long.
+func (s *speech) add(text string) {
+	if s.first == "" {
+		s.first = text
+		return
+	}
+	s.rest.WriteString(text)
+}
+
+func (s *speech) len() int { return len(s.first) + s.rest.Len() }
+
+func (s *speech) text() string {
+	if s.rest.Len() == 0 {
+		return s.first
+	}
+	return s.first + s.rest.String()
 }
 
 // update takes one session/update. While the agent repeats a conversation, all
@@ -94,7 +114,7 @@ func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
 	}
 	u.mistake = nil
 	s := u.speech
-	if s == nil || s.kind != kind || s.message != c.MessageID || s.text.Len()+len(c.Content.Text) > maxText {
+	if s == nil || s.kind != kind || s.message != c.MessageID || s.len()+len(c.Content.Text) > maxText {
 		t.endSpeech(u, false)
 		name := "msg"
 		if kind == wire.ThoughtChunk {
@@ -103,7 +123,7 @@ func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
 		s = &speech{item: t.item(name), kind: kind, message: c.MessageID}
 		u.speech = s
 	}
-	s.text.WriteString(c.Content.Text)
+	s.add(c.Content.Text)
 	if kind == wire.ThoughtChunk {
 		t.content(core.ReasoningDelta{Item: s.item, Text: c.Content.Text}, raw)
 		return
@@ -120,10 +140,10 @@ func (t *translator) endSpeech(u *turn, cut bool) {
 	}
 	u.speech = nil
 	if s.kind == wire.ThoughtChunk {
-		t.content(core.Reasoning{Item: s.item, Text: s.text.String(), Partial: cut}, nil)
+		t.content(core.Reasoning{Item: s.item, Text: s.text(), Partial: cut}, nil)
 		return
 	}
-	t.content(core.Message{Item: s.item, Text: s.text.String(), Partial: cut}, nil)
+	t.content(core.Message{Item: s.item, Text: s.text(), Partial: cut}, nil)
 }
 
 // aside takes a chunk that is not the model's words.

@@ -1,6 +1,10 @@
 package claude
 
-import "time"
+import (
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
 
 // Bounds of one conversation.
 const (
@@ -19,7 +23,7 @@ const (
 
 	// maxOpenText bounds what is kept of messages that are being streamed. What
 	// lies beyond is delivered, but is missing from a partial message.
-	maxOpenText = 64 << 20
+	maxOpenText = core.MaxText
 
 	// maxSteers is how many folded messages of one turn are known.
 	maxSteers = 1024

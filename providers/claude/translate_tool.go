@@ -189,7 +189,7 @@ func exitCode(output string) (*int, string) {
 }
 
 // resultText is the text of a tool's result.
-func resultText(raw json.RawMessage) string {
+func resultText(raw []byte) string {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text
@@ -211,7 +211,7 @@ func resultText(raw json.RawMessage) string {
 }
 
 // fileChange reads the structured result of a tool that wrote a file.
-func fileChange(id string, raw json.RawMessage) (core.FileChange, bool) {
+func fileChange(id string, raw []byte) (core.FileChange, bool) {
 	var r wire.EditResult
 	if len(raw) == 0 || json.Unmarshal(raw, &r) != nil || r.FilePath == "" || r.StructuredPatch == nil {
 		return core.FileChange{}, false

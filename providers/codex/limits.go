@@ -1,6 +1,10 @@
 package codex
 
-import "time"
+import (
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
 
 // Bounds of one conversation.
 const (
@@ -11,7 +15,7 @@ const (
 
 	// maxOpenText bounds what is kept of messages that are being streamed. What
 	// lies beyond is delivered, but is missing from a partial message.
-	maxOpenText = 64 << 20
+	maxOpenText = core.MaxText
 
 	// maxPast is how many ended turns are known by their Codex id, for what
 	// arrives late.

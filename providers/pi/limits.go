@@ -1,5 +1,7 @@
 package pi
 
+import "github.com/harness-mcp/harness-mcp/core"
+
 // Bounds of one conversation.
 const (
 	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
@@ -22,7 +24,7 @@ const (
 	// maxOpenText bounds what is kept of a message, or of a tool's output, that
 	// is being streamed. What lies beyond is delivered, but is missing from a
 	// partial message.
-	maxOpenText = 64 << 20
+	maxOpenText = core.MaxText
 
 	// maxOverlap is how much of a tool's last output is looked for in its next,
 	// where Pi shows only the end of a long one.

@@ -132,8 +132,9 @@ func (t *translator) itemFor(id string) string {
 // toolOutput takes the output so far. Of a long one Pi shows only the end.
 func (t *translator) toolOutput(x *toolUse, text string, raw json.RawMessage) {
 	fresh := news(x.shown, text)
-	if len(text) <= maxOpenText {
-		x.shown = text
+	x.shown = text
+	if len(text) > maxOpenText { // its end is enough to find what comes next
+		x.shown = strings.Clone(text[len(text)-maxOverlap:])
 	}
 	if len(raw) > maxRawDelta {
 		raw = nil

@@ -21,6 +21,7 @@ type message struct {
 type block struct {
 	thinking bool
 	text     strings.Builder
+	lost     bool // text lacks some, for being too much
 }
 
 // message takes message_start, message_update or message_end. Only the
@@ -81,7 +82,7 @@ func (t *translator) update(u *turn, p wire.BlockUpdated, raw json.RawMessage) {
 }
 
 func (t *translator) blockDelta(item string, b *block, text string, raw json.RawMessage) {
-	if b.text.Len()+len(text) <= maxOpenText {
+	if b.lost = b.lost || b.text.Len()+len(text) > maxOpenText; !b.lost {
 		b.text.WriteString(text)
 	}
 	if b.thinking {
@@ -142,6 +143,10 @@ func (t *translator) closeMessage(u *turn, whole []wire.Block, partial bool, raw
 // what was streamed, it becomes an item of its own.
 func (t *translator) closeBlock(item string, b *block, text string, partial bool, raw json.RawMessage) {
 	said := b.text.String()
+	if b.lost {
+		t.whole(item, b.thinking, text, partial, raw)
+		return
+	}
 	if rest, ok := strings.CutPrefix(text, said); ok {
 		if rest != "" {
 			t.blockDelta(item, b, rest, nil)

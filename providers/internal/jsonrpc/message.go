@@ -14,6 +14,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // Kind says what a message is.
@@ -32,7 +34,7 @@ type Message struct {
 	Kind   Kind
 	ID     json.RawMessage // of a request or a response, as it came
 	Method string
-	Params json.RawMessage
+	Params json.RawMessage // a part of Raw, as Result is: a copy is kept, never these
 	Result json.RawMessage
 	Error  *Error
 	Call   *Call           // what a response answers
@@ -73,13 +75,24 @@ type envelope struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
+// received is envelope for a frame that came: its large members are parts of
+// the line. The ID is none, for it is kept.
+type received struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  ndjson.Part     `json:"params"`
+	Result  ndjson.Part     `json:"result"`
+	Error   *Error          `json:"error"`
+}
+
 // decode reads a line; it does not look up calls.
 func decode(line []byte) Message {
-	var e envelope
+	var e received
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &e) != nil {
 		return Message{Kind: Invalid, Line: line}
 	}
-	m := Message{ID: e.ID, Method: e.Method, Params: e.Params, Result: e.Result, Error: e.Error, Raw: line}
+	m := Message{ID: e.ID, Method: e.Method, Params: json.RawMessage(e.Params), Result: json.RawMessage(e.Result), Error: e.Error, Raw: line}
 	hasID := len(e.ID) > 0 && !bytes.Equal(e.ID, []byte("null"))
 	switch {
 	case e.Method != "" && hasID:

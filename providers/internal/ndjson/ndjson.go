@@ -79,9 +79,12 @@ func (r *Reader) line() ([]byte, error) {
 			r.err = &TooLongError{Seen: len(line) + len(piece), Limit: r.limit}
 			return nil, r.err
 		}
-		line = append(line, piece...)
+		line = extend(line, piece)
 		switch {
 		case err == nil:
+			if len(line) >= longLine {
+				relieve()
+			}
 			return bytes.TrimSpace(line), nil
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
@@ -93,6 +96,19 @@ func (r *Reader) line() ([]byte, error) {
 			return nil, r.err // what was read of the line may be half a value
 		}
 	}
+}
+
+// extend puts a piece behind a line. A long line grows in large steps: what it
+// leaves behind then is a third of it, and not several times it. What is not
+// written to of its memory costs nothing.
+func extend(line, piece []byte) []byte {
+	const step = 4
+	if n := len(line) + len(piece); n > cap(line) && cap(line) >= bufferSize {
+		grown := make([]byte, len(line), max(n, step*cap(line)))
+		copy(grown, line)
+		line = grown
+	}
+	return append(line, piece...)
 }
 
 // Encode gives v as one line with its end. Characters that only HTML cares

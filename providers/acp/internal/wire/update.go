@@ -1,11 +1,15 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
+)
 
 // UpdateParams is a session/update.
 type UpdateParams struct {
-	SessionID string          `json:"sessionId"`
-	Update    json.RawMessage `json:"update"`
+	SessionID string      `json:"sessionId"`
+	Update    ndjson.Part `json:"update"`
 }
 
 // Kinds of updates.

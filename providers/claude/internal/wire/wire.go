@@ -6,7 +6,11 @@
 // their sender's. Fields that only newer versions have are optional.
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
+)
 
 // Types of lines that the CLI sends.
 const (
@@ -158,7 +162,7 @@ type Block struct {
 	Name      string          `json:"name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
 	ToolUseID string          `json:"tool_use_id,omitempty"`
-	Content   json.RawMessage `json:"content,omitempty"`
+	Content   ndjson.Part     `json:"content,omitempty"` // of a line that came
 	IsError   bool            `json:"is_error,omitempty"`
 	Source    *ImageSource    `json:"source,omitempty"`
 }
@@ -185,9 +189,9 @@ type AssistantMessage struct {
 // notes to the model.
 type UserLine struct {
 	Message struct {
-		Content json.RawMessage `json:"content"` // a string, or blocks
+		Content ndjson.Part `json:"content"` // a string, or blocks
 	} `json:"message"`
-	ToolUseResult  json.RawMessage `json:"tool_use_result"`
+	ToolUseResult  ndjson.Part `json:"tool_use_result"`
 	ToolResultMeta []struct {
 		ID               string `json:"id"`
 		NonExecutionKind string `json:"non_execution_kind"`

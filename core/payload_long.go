@@ -1,0 +1,48 @@
+package core
+
+import "encoding/json"
+
+// longPayload is how long a text of an event is at least that is encoded piece
+// by piece: the encoder's buffer grows in steps, and leaves several times the
+// text behind.
+const longPayload = 1 << 20
+
+// encodeLong gives the JSON of a payload that is little else than a long text,
+// nil for any other.
+func encodeLong(v any) json.RawMessage {
+	switch p := v.(type) {
+	case MessageDelta:
+		return longText(p.Item, p.Text, false)
+	case Message:
+		return longText(p.Item, p.Text, p.Partial)
+	case ReasoningDelta:
+		return longText(p.Item, p.Text, false)
+	case Reasoning:
+		return longText(p.Item, p.Text, p.Partial)
+	case ToolDelta:
+		return longText(p.Item, p.Text, false)
+	case CommandOutputDelta:
+		return longText(p.Item, p.Text, false)
+	}
+	return nil
+}
+
+func longText(item, text string, partial bool) json.RawMessage {
+	if len(text) < longPayload {
+		return nil
+	}
+	b := make([]byte, 0, len(text)+len(text)/16+6*len(item)+64)
+	b = append(append(b, `{"item":`...), marshal(item)...)
+	b = append(b, `,"text":"`...)
+	for len(text) > 0 {
+		piece := pieceOf(text)
+		q := marshal(piece)
+		b = append(b, q[1:len(q)-1]...)
+		text = text[len(piece):]
+	}
+	b = append(b, '"')
+	if partial {
+		b = append(b, `,"partial":true`...)
+	}
+	return append(b, '}')
+}
