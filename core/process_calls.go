@@ -337,12 +337,26 @@ func (h *Harness) failOrphan(ctx context.Context, rec ProcessRecord) error {
 		return storeError(err)
 	}
 	now := time.Now().UTC()
-	p.Status, p.Reason, p.FinishedAt, p.LastSeq = ProcessDoneFailed, h.recoveryReason(p.Owner, p.ID, p.Durability), now, seq+1
+	ended, err := h.lastHeard(ctx, p, now)
+	if err != nil {
+		return storeError(err)
+	}
+	p.Status, p.Reason, p.FinishedAt, p.LastSeq = ProcessDoneFailed, h.recoveryReason(p.Owner, p.ID, p.Durability), ended, seq+1
 	b := Batch{Owner: p.Owner, Resource: p.ID, Instance: h.store.Instance(), ExpectSeq: seq,
 		Process: &ProcessRecord{Process: p, Launch: rec.Launch},
 		Events: []Event{{SchemaVersion: SchemaVersion, ID: NewEventID(), Resource: p.ID, Seq: seq + 1, Type: ProcessFailed, At: now,
 			Data: p.TerminalData()}}}
 	return h.putToRest(ctx, b)
+}
+
+// lastHeard is when a process of a dead server wrote its last event: it ended
+// with its server, and how long it lay until somebody looked is not its time.
+func (h *Harness) lastHeard(ctx context.Context, p ProcessSnapshot, now time.Time) (time.Time, error) {
+	events, err := h.store.Events(ctx, EventQuery{Owner: p.Owner, Resource: p.ID, Tail: true, Limit: 1})
+	if err != nil || len(events) == 0 {
+		return now, err
+	}
+	return events[0].At.UTC(), nil
 }
 
 // pruneProcess deletes one ended process, and ends what it left behind.

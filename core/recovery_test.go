@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -344,6 +345,40 @@ func TestATurnOfADeadServerLastedUntilItWasLastHeardOf(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAProcessOfADeadServerRanUntilItWasLastHeardOf(t *testing.T) {
+	twoServers(t, func(t *testing.T, a, b *world) {
+		heard := time.Now()
+		begun := heard.Add(-time.Minute)
+		p := core.ProcessSnapshot{ID: "prc_0123456789", Owner: me.Owner, Status: core.ProcessIsRunning, Executable: "/bin/true",
+			Argv: []string{}, CreatedAt: begun, StartedAt: begun}
+		put := func(expect uint64, typ core.EventType, at time.Time) {
+			t.Helper()
+			p.LastSeq = expect + 1
+			if err := a.store.Commit(t.Context(), core.Batch{Owner: me.Owner, Resource: p.ID, Instance: a.store.Instance(), Create: expect == 0, ExpectSeq: expect,
+				Process: &core.ProcessRecord{Process: p}, Events: []core.Event{{SchemaVersion: core.SchemaVersion, ID: core.NewEventID(),
+					Resource: p.ID, Seq: expect + 1, Type: typ, At: at, Data: json.RawMessage(`{}`)}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(0, core.ProcessStarted, begun)
+		put(1, core.TypeStdout, heard)
+		a.die()
+		time.Sleep(time.Hour)
+		b.Recover(t.Context())
+		r, err := b.Get(t.Context(), me.Owner, p.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Process; !got.FinishedAt.Equal(heard) || got.Status != core.ProcessDoneFailed || got.Reason != core.ReasonServerRestarted {
+			t.Errorf("%s {%s}, last heard of at %s and finished at %s", got.Status, got.Reason, heard, got.FinishedAt)
+		}
+		events := journal(t, b.store, p.ID)
+		if last := events[len(events)-1]; last.Type != core.ProcessFailed || !last.At.After(heard) {
+			t.Errorf("the journal says %s at %s", last.Type, last.At)
+		}
+	})
 }
 
 func TestARecoveryThatWasCutOffIsFinished(t *testing.T) {
