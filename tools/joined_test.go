@@ -139,6 +139,42 @@ func TestTailTakesTheNewestThatFit(t *testing.T) {
 	}
 }
 
+func TestTailShowsTheLastOutputHoweverLongItIs(t *testing.T) {
+	line := strings.Repeat("o", 99)
+	for name, c := range map[string]struct {
+		events, bytes int    // of output
+		arguments     string // beside the id
+	}{
+		"one event":       {1, 60_000, `"tail":5`},
+		"joined":          {30, 3_000, `"tail":2`},
+		"a window full":   {990, 1_000, `"tail":10`},
+		"as events":       {1, 60_000, `"tail":2,"view":"events"`},
+		"on a small page": {3, 9_000, `"tail":4,"max_bytes":2000`},
+	} {
+		var journal []core.Event
+		for i := range c.events {
+			text := fmt.Sprintf("from %d %s\n", i, strings.Repeat(line+"\n", c.bytes/100))
+			journal = append(journal, event(uint64(i+1), core.TypeStdout, string(encode(map[string]string{"text": text}))))
+		}
+		last := string(journal[c.events-1].Data)
+		journal = append(journal, event(uint64(c.events+1), core.ProcessExited, `{"status":"exited","exit_code":3}`))
+		got, r := shown(t, journal, `{"id":"x",`+c.arguments+`}`)
+		if n := len(got); n < 2 || !strings.Contains(got[n-1], "process_exited") || !strings.Contains(got[n-2], "stdout") {
+			t.Errorf("%s: %d events: %.300s", name, n, r.Structured)
+			continue
+		}
+		output := got[len(got)-2]
+		if !strings.Contains(output, "[... ") || !strings.HasSuffix(output, last[len(last)-50:]) {
+			t.Errorf("%s: %.100s ... %s", name, output, output[max(0, len(output)-60):])
+		}
+		for _, half := range []string{string(r.Structured), r.Text} {
+			if len(half) > 8192 || !strings.Contains(half, "ooo") || !strings.Contains(half, "exit") {
+				t.Errorf("%s: %d bytes: %.200s", name, len(half), half)
+			}
+		}
+	}
+}
+
 func TestAPageAsSmallAsAskedFor(t *testing.T) {
 	journal := []core.Event{
 		event(1, core.TypeMessage, `{"item":"m","text":"`+strings.Repeat("x", 5000)+`"}`),

@@ -82,7 +82,11 @@ func (o *eventObject) cut(max int) {
 	whole := *o
 	o.Truncated, o.Bytes = true, len(whole.Data)+len(whole.Raw)
 	more := func(int) string {
-		return fmt.Sprintf("replay {id, after: %d, limit: 1, max_bytes: %d}", whole.Seq-1, maxBudget)
+		first := whole.Seq
+		if whole.SeqFirst > 0 { // of those that are joined here
+			first = whole.SeqFirst
+		}
+		return fmt.Sprintf("replay {id, after: %d, limit: 1, max_bytes: %d}", first-1, maxBudget)
 	}
 	slots := []slot{jsonSlot{dst: &o.Data, src: whole.Data, more: more}}
 	if len(whole.Raw) > 0 {

@@ -14,6 +14,8 @@ const (
 	windowBytes  = 1 << 20 // of data, at a time
 	maxWindows   = 8       // read at most, to fill a page of joined events
 	pageRoomFor  = 512     // of a reply, beside its events, in bytes
+	tailRoom     = 4 << 20 // for a window's events with all that goes with them
+	minCut       = 400     // of a page: the least that a cut event is shown in
 )
 
 // pager fills a page of events from the journal.
@@ -158,7 +160,8 @@ func (p *pager) grow(to *piece, e core.Event) bool {
 	return true
 }
 
-// tail takes the newest events: as many as were asked for and fit.
+// tail takes the newest events: as many as were asked for and fit. The one that
+// does not is cut, so that a long output before the end is not left out.
 func (p *pager) tail(ctx context.Context) (*replayObject, error) {
 	n := int(*p.in.Tail)
 	req := p.request(0)
@@ -173,21 +176,45 @@ func (p *pager) tail(ctx context.Context) (*replayObject, error) {
 	}
 	p.begin(page)
 	room, text := p.room, p.text
-	p.room, p.text, p.limit = maxBudget, maxBudget, windowEvents
+	p.room, p.text, p.limit = tailRoom, tailRoom, windowEvents // all of the window
 	p.fill(page.Events)
 	p.write()
 	p.out.Cursor, p.out.More = page.Cursor, page.More
-	from := max(0, len(p.events)-n)
-	for i := len(p.events) - 1; i >= from; i-- {
-		room, text = room-len(encode(p.events[i]))-1, text-len(sayEvent(p.events[i], p.in.view()))-1
-		if (room < 0 || text < 0) && i < len(p.events)-1 {
-			from = i + 1
-			break
-		}
-	}
-	p.events = slices.Clone(p.events[from:])
+	p.events = slices.Clone(p.newest(n, room, text))
 	p.finish()
 	return p.out, nil
+}
+
+// newest gives the last n events, or as many of them as there is room for.
+func (p *pager) newest(n, room, text int) []*eventObject {
+	last := len(p.events) - 1
+	for i := last; i >= max(0, last+1-n); i-- {
+		o := p.events[i]
+		room, text = room-len(encode(o))-1, text-len(sayEvent(o, p.in.view()))-1
+		switch {
+		case room >= 0 && text >= 0:
+		case i == last: // it stands alone, and finish cuts it
+			return p.events[i:]
+		case p.cutTo(o, room+len(encode(o)), text+len(sayEvent(o, p.in.view()))):
+			return p.events[i:]
+		default:
+			return p.events[i+1:]
+		}
+	}
+	return p.events[max(0, last+1-n):]
+}
+
+// cutTo cuts an event until each half has room for it, unless too little of it
+// would be left.
+func (p *pager) cutTo(o *eventObject, room, text int) bool {
+	whole := *o
+	for most := min(room, text); most >= minCut; most = most * 3 / 4 {
+		*o = whole
+		if o.cut(most); len(encode(o)) <= room && len(sayEvent(o, p.in.view())) <= text {
+			return true
+		}
+	}
+	return false
 }
 
 // finish cuts an event that is larger than the page, which then stands alone.
