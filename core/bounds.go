@@ -41,6 +41,7 @@ const (
 
 	keyLife        = 24 * time.Hour
 	maxKey         = 128
+	maxClaims      = 4096             // of keys that the store did not take, in memory
 	claimYoung     = 10 * time.Second // whoever claimed a key may still be at it
 	claimWait      = 3 * time.Second  // for a call of another server under the same key
 	claimPoll      = 50 * time.Millisecond

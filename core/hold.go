@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A session at rest belongs to nobody, though its row names the instance that
@@ -104,8 +105,56 @@ func (l *locks) lock(ctx context.Context, k key) (unlock func(), err error) {
 // lostKeys are the idempotency keys of effects that the store did not take: a
 // repeated call must find them although they are not stored.
 type lostKeys struct {
-	mu   sync.Mutex
-	keys map[callKey]KeyRecord
+	mu     sync.Mutex
+	keys   map[callKey]KeyRecord
+	claims map[callKey]bool // those that the store did not even take as claims
+}
+
+// claim keeps a key that the store did not take, unless there are too many.
+// Those that have had their time make room.
+func (l *lostKeys) claim(k KeyRecord) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.claims) >= maxClaims {
+		for c := range l.claims {
+			if time.Since(l.keys[c].At) >= keyLife {
+				delete(l.keys, c)
+				delete(l.claims, c)
+			}
+		}
+	}
+	if len(l.claims) >= maxClaims {
+		return false
+	}
+	if l.keys == nil {
+		l.keys = map[callKey]KeyRecord{}
+	}
+	if l.claims == nil {
+		l.claims = map[callKey]bool{}
+	}
+	c := callKey{k.Owner, k.Tool, k.Key}
+	l.keys[c], l.claims[c] = k, true
+	return true
+}
+
+// settle ends a claim that is only here, and says whether it was: what was made
+// takes its place. Otherwise, what the effect's own journal keeps for the store
+// stays, and the rest goes.
+func (l *lostKeys) settle(k KeyRecord, done bool, made []KeyRecord) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := callKey{k.Owner, k.Tool, k.Key}
+	switch {
+	case !l.claims[c]:
+		return false
+	case done && len(made) > 0:
+		l.keys[c] = made[0]
+		return true
+	case !done || l.keys[c].Resource == "":
+		delete(l.keys, c)
+	}
+	delete(l.claims, c)
+	return true
 }
 
 func (l *lostKeys) put(k KeyRecord) {
@@ -129,6 +178,7 @@ func (l *lostKeys) drop(keys []KeyRecord) {
 	defer l.mu.Unlock()
 	for _, k := range keys {
 		delete(l.keys, callKey{k.Owner, k.Tool, k.Key})
+		delete(l.claims, callKey{k.Owner, k.Tool, k.Key})
 	}
 }
 

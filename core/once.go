@@ -120,7 +120,7 @@ func (h *Harness) settledKey(ctx context.Context, rec KeyRecord) (KeyRecord, err
 
 // storedKey looks a key up; one older than keyLife counts as free.
 func (h *Harness) storedKey(ctx context.Context, rec KeyRecord) (KeyRecord, error) {
-	if kept, ok := h.lostKeys.get(rec); ok {
+	if kept, ok := h.lostKeys.get(rec); ok && time.Since(kept.At) < keyLife {
 		return kept, nil
 	}
 	ctx, cancel := h.short(ctx)
@@ -141,7 +141,9 @@ func keyConflict(key string) *Error {
 }
 
 // claimKey stores a key before an effect that cannot be taken back or joined
-// to a commit.
+// to a commit. A store that does not take it degrades to this server's memory,
+// as all of its work does: the key then holds for calls to this server, until
+// what it made is stored. With StopOnStoreFailure the call is refused instead.
 func (h *Harness) claimKey(ctx context.Context, k *KeyRecord) error {
 	if k == nil {
 		return nil
@@ -150,15 +152,24 @@ func (h *Harness) claimKey(ctx context.Context, k *KeyRecord) error {
 	defer cancel()
 	var conflict *ConflictError
 	err := h.store.PutKey(ctx, *k)
-	if errors.As(err, &conflict) {
+	switch {
+	case errors.As(err, &conflict):
 		return keyTaken(k.Key)
+	case err == nil, h.limits.StopOnStoreFailure, !h.lostKeys.claim(*k):
+		return storeError(err)
 	}
-	return storeError(err)
+	h.log.Warn("an idempotency key is kept in memory only", "tool", k.Tool, "err", err)
+	return nil
 }
 
-// freeKey frees a claimed key whose call was refused for certain.
-func (h *Harness) freeKey(k *KeyRecord, err error) {
-	if k == nil || err == nil || IsContext(err) || CodeOf(err) == CodeResponseUncertain {
+// freeKey is told how the call went that claimed a key: the key is free if the
+// call was refused for certain. made is what the key answers for from now on,
+// when nothing stores that by itself.
+func (h *Harness) freeKey(k *KeyRecord, err error, made ...KeyRecord) {
+	if k == nil || IsContext(err) || CodeOf(err) == CodeResponseUncertain {
+		return
+	}
+	if h.lostKeys.settle(*k, err == nil, made) || err == nil {
 		return
 	}
 	ctx, cancel := h.short(h.ctx)

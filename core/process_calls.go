@@ -8,7 +8,10 @@ import (
 )
 
 // StartProcess runs a command and returns when its start is stored. One that
-// cannot be run is a failed process, and no error.
+// cannot be run is a failed process, and no error. An idempotency key that the
+// store does not take is kept in memory, and the process starts degraded: a
+// repeated call to this server finds it, one to another server, or after a crash
+// of this one, does not. With StopOnStoreFailure it is CodeStoreFailed instead.
 //
 // Errors: CodeInvalidArgument, CodeForbiddenPath, CodeForbiddenExecutable,
 // CodeCapacity, CodeDepth, CodeCapability where this program runs no processes,
@@ -46,7 +49,7 @@ func (h *Harness) StartProcess(ctx context.Context, c Caller, r StartProcessRequ
 		h.starting.Store(start.ID, true)
 		defer h.starting.Delete(start.ID)
 		p, err := h.processes.Start(ctx, start)
-		h.freeKey(k, err)
+		h.freeKey(k, err, start.Keys...)
 		return p, err
 	})
 }
@@ -134,7 +137,7 @@ func (h *Harness) SendInput(ctx context.Context, c Caller, r InputRequest) (Inpu
 		in := r.Input
 		in.Keys = keysFor(k, r.ProcessID)
 		res, err := h.processes.Input(ctx, c.Owner, r.ProcessID, in)
-		h.freeKey(k, err)
+		h.freeKey(k, err, in.Keys...)
 		return res, err
 	})
 }
