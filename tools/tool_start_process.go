@@ -32,7 +32,7 @@ var startProcessTool = tool[startProcessArgs, *processObject]{
 	description: "Run a program under supervision: a server, a build, a REPL. executable and argv, never a shell line " +
 		"(for one: sh with argv [\"-c\", ...]). Returns process_id; with wait_ms it waits for the end, or for pattern. All " +
 		"output is kept: replay reads it, await waits. Nothing it starts outlives it for good: close it. " +
-		"durability degraded: an idempotency_key is known to this server only.",
+		"Degraded, a key holds in this server only.",
 	hints:  hints{destructive: true, openWorld: true},
 	output: processOutput,
 	run: func(ctx context.Context, c *call, in startProcessArgs) (*processObject, error) {
