@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -43,8 +44,6 @@ func (a *actor) commit(before mark, batch []Input, out []Effect) {
 // build numbers the events and gathers what is to be written.
 func (a *actor) build(out []Effect) pendingBatch {
 	b := pendingBatch{Batch: Batch{Owner: a.owner, Resource: a.id, Instance: a.host.store.Instance(), ExpectSeq: a.seq}}
-	b.spans = map[string]span{}
-	turns, requests := map[string]int{}, map[string]int{}
 	if n := appends(out); n > 0 {
 		b.Events = make([]Event, 0, n)
 	}
@@ -56,11 +55,10 @@ func (a *actor) build(out []Effect) pendingBatch {
 			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq), now))
 		case doPutTurn:
 			rec := TurnRecord{Turn: a.locate(&b, e.Turn)}
-			if i, ok := turns[rec.Turn.ID]; ok {
+			if i := slices.IndexFunc(b.Turns, func(o TurnRecord) bool { return o.Turn.ID == rec.Turn.ID }); i >= 0 {
 				b.Turns[i] = rec
 				continue
 			}
-			turns[rec.Turn.ID] = len(b.Turns)
 			b.Turns = append(b.Turns, rec)
 		case doPutRequest:
 			if r := e.Request.Resolution; r != nil {
@@ -68,11 +66,10 @@ func (a *actor) build(out []Effect) pendingBatch {
 				said.Reason = a.red().String(r.Reason)
 				e.Request.Resolution = &said
 			}
-			if i, ok := requests[e.Request.ID]; ok {
+			if i := slices.IndexFunc(b.Requests, func(o Request) bool { return o.ID == e.Request.ID }); i >= 0 {
 				b.Requests[i] = e.Request
 				continue
 			}
-			requests[e.Request.ID] = len(b.Requests)
 			b.Requests = append(b.Requests, e.Request)
 		case doKeep:
 			b.Keys = append(b.Keys, e.Key)
@@ -85,7 +82,7 @@ func (a *actor) build(out []Effect) pendingBatch {
 	}
 	snap := shown.Snapshot()
 	snap.LastSeq = seq
-	if a.writable() && (len(b.Events) > 0 || len(b.Turns) > 0 || len(b.Keys) > 0) && (a.fresh || !sameSnapshot(snap, a.stored)) {
+	if a.writable() && (len(b.Events) > 0 || len(b.Turns) > 0 || len(b.Keys) > 0) && (a.fresh || !sameSnapshot(&snap, &a.stored)) {
 		b.Session = &SessionRecord{Session: snap, Launch: a.state.Base.Config}
 		b.Create, b.Replace = a.fresh, a.fresh && a.replace
 	}
@@ -109,22 +106,49 @@ func (a *actor) writable() bool {
 }
 
 // sameSnapshot compares what a row shows, without the clock and the cursor,
-// which move with every event.
-func sameSnapshot(x, y Session) bool {
-	x.UpdatedAt, y.UpdatedAt, x.LastSeq, y.LastSeq = time.Time{}, time.Time{}, 0, 0
-	return reflect.DeepEqual(x, y)
+// which move with every event. It is asked for each commit, and so goes without
+// reflection where nothing but a pointer would say the same.
+func sameSnapshot(x, y *Session) bool {
+	return x.ID == y.ID && x.Owner == y.Owner && x.Title == y.Title && x.Provider == y.Provider && x.Transport == y.Transport &&
+		x.Status == y.Status && x.Reason == y.Reason && x.CWD == y.CWD && x.Model == y.Model &&
+		x.ReasoningEffort == y.ReasoningEffort && x.ProviderSessionID == y.ProviderSessionID &&
+		x.ApprovalMode == y.ApprovalMode && x.SandboxMode == y.SandboxMode && x.AnswerBy == y.AnswerBy &&
+		x.Durability == y.Durability && x.CurrentTurn == y.CurrentTurn && x.LastTurn == y.LastTurn &&
+		slices.Equal(x.Queue, y.Queue) && slices.Equal(x.Warnings, y.Warnings) &&
+		sameValue(x.Usage, y.Usage) && sameValue(x.CostUSD, y.CostUSD) && sameValue(x.Error, y.Error) &&
+		x.Epoch == y.Epoch && x.TurnsBegun == y.TurnsBegun && x.Fingerprint == y.Fingerprint &&
+		x.CreatedAt == y.CreatedAt && maps.Equal(x.Metadata, y.Metadata)
 }
+
+func sameValue[T any](x, y *T) bool { return x == y || reflect.DeepEqual(x, y) }
 
 // pendingBatch is a batch on its way to the store, and what becomes true with
 // it.
 type pendingBatch struct {
 	Batch
 	seq   uint64
-	spans map[string]span
+	spans []turnSpan // one for each turn of the batch: nearly always one
+}
+
+// turnSpan is where a turn stands with the batch.
+type turnSpan struct {
+	turn string
+	span
 }
 
 func (b pendingBatch) empty() bool {
 	return len(b.Events) == 0 && len(b.Turns) == 0 && len(b.Requests) == 0 && len(b.Keys) == 0 && b.Session == nil
+}
+
+// span gives where a turn stands, with the batch or before it.
+func (a *actor) span(b *pendingBatch, turn string) *span {
+	for i := range b.spans {
+		if b.spans[i].turn == turn {
+			return &b.spans[i].span
+		}
+	}
+	b.spans = append(b.spans, turnSpan{turn, a.spans[turn]})
+	return &b.spans[len(b.spans)-1].span
 }
 
 // place notes where a turn stands in the journal, and gives the seq of its
@@ -133,10 +157,7 @@ func (a *actor) place(b *pendingBatch, e doAppend, seq uint64) uint64 {
 	if e.TurnID == "" {
 		return 0
 	}
-	s, ok := b.spans[e.TurnID]
-	if !ok {
-		s = a.spans[e.TurnID]
-	}
+	s := a.span(b, e.TurnID)
 	if s.first == 0 {
 		s.first = seq
 	}
@@ -144,17 +165,13 @@ func (a *actor) place(b *pendingBatch, e doAppend, seq uint64) uint64 {
 	if e.Type == TypeMessage {
 		s.text = seq
 	}
-	b.spans[e.TurnID] = s
 	return s.text
 }
 
 // locate fills in where a turn stands, and leaves a long text to its message
 // event.
 func (a *actor) locate(b *pendingBatch, t Turn) Turn {
-	s, ok := b.spans[t.ID]
-	if !ok {
-		s = a.spans[t.ID]
-	}
+	s := a.span(b, t.ID)
 	t.FirstSeq, t.LastSeq = s.first, s.last
 	if len(t.Text) > InlineText && s.text > 0 {
 		t.Text, t.TextSeq = "", s.text
@@ -179,15 +196,16 @@ func (a *actor) event(e doAppend, seq, textSeq uint64, now time.Time) Event {
 	}
 	return Event{
 		SchemaVersion: SchemaVersion, ID: eventIDAt(now), Resource: a.id, Seq: seq, TurnID: e.TurnID, RequestID: e.RequestID,
-		Provider: a.state.Base.Config.Provider, Type: e.Type, At: a.state.UpdatedAt.UTC(), Data: body, Raw: rawJSON(e.Raw),
+		Provider: a.state.Base.Config.Provider, Type: e.Type, At: a.state.UpdatedAt.UTC(), Data: body,
+		Raw: e.Raw, // which stamp has made JSON of a bounded length
 	}
 }
 
 // committed takes over what the store has accepted.
 func (a *actor) committed(b pendingBatch) {
 	a.seq = b.seq
-	for id, s := range b.spans {
-		a.spans[id] = s
+	for _, s := range b.spans {
+		a.spans[s.turn] = s.span
 	}
 	for _, t := range b.Turns {
 		if !t.Turn.Status.Ended() {

@@ -51,9 +51,10 @@ func (a *actor) fallQuiet() {
 // tidy says that nothing is on the desk that its session and the store do not
 // tell.
 func (a *actor) tidy() bool {
+	shown := a.state.Snapshot()
 	return a.state.Status() == StatusIdle && len(a.state.Queue) == 0 && a.lost == nil && !a.taken && !a.fresh &&
 		len(a.waiting)+len(a.opens)+len(a.spans)+len(a.instead)+len(a.again) == 0 &&
-		sameSnapshot(a.state.Snapshot(), a.stored)
+		sameSnapshot(&shown, &a.stored)
 }
 
 // sitDown lays the desk of a session that was quiet.
