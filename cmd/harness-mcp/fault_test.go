@@ -18,6 +18,10 @@ import (
 	_ "modernc.org/sqlite"
 )
 
+// durabilities are the ways to keep a journal; each has promises to hold on a
+// disk that fails.
+var durabilities = []string{"full", "normal"}
+
 // durability is what inspect says of a session.
 func (v *victim) durability(t *testing.T, id string) string {
 	t.Helper()
@@ -123,7 +127,7 @@ func startOnSmallDisk(t *testing.T, mib int, options string, argv ...string) (v 
 		out.Write(text)
 		return nil, "", out
 	}
-	v = &victim{cmd: cmd, told: map[string]map[uint64]string{}}
+	v = &victim{cmd: cmd}
 	v.Client = mcptest.Start(t, cmd)
 	v.Initialize(t.Context())
 	return v, fmt.Sprintf("/proc/%d/root%s", cmd.Process.Pid, dir), nil
@@ -152,7 +156,13 @@ func fill(t *testing.T, disk string) (free func()) {
 }
 
 func TestAFullDiskIsLivedThrough(t *testing.T) {
-	v, disk, _ := startOnSmallDisk(t, 8, "")
+	for _, durability := range durabilities {
+		t.Run(durability, func(t *testing.T) { livesThroughAFullDisk(t, durability) })
+	}
+}
+
+func livesThroughAFullDisk(t *testing.T, durability string) {
+	v, disk, _ := startOnSmallDisk(t, 8, "", "--durability", durability)
 	id := v.started(t)
 	free := fill(t, disk)
 	// What SQLite had reserved is used up first.
@@ -192,7 +202,13 @@ func TestAFullDiskIsLivedThrough(t *testing.T) {
 }
 
 func TestAFullDiskStopsASessionWhereThatIsAskedFor(t *testing.T) {
-	v, disk, _ := startOnSmallDisk(t, 8, "", "--store-failure", "stop")
+	for _, durability := range durabilities {
+		t.Run(durability, func(t *testing.T) { isStoppedByAFullDisk(t, durability) })
+	}
+}
+
+func isStoppedByAFullDisk(t *testing.T, durability string) {
+	v, disk, _ := startOnSmallDisk(t, 8, "", "--store-failure", "stop", "--durability", durability)
 	id := v.started(t)
 	free := fill(t, disk)
 	defer free()

@@ -61,6 +61,10 @@ type Client struct {
 	// refuses every request.
 	Answer func(method string, params json.RawMessage) (any, error)
 
+	// Forgetful leaves what the server answered out of Messages, for a client
+	// that makes very many calls. Set it before Initialize.
+	Forgetful bool
+
 	t      testing.TB
 	out    io.WriteCloser
 	stderr func() string
@@ -127,8 +131,11 @@ func (c *Client) receive(line []byte) {
 	}
 	c.mu.Lock()
 	m.Seq = len(c.messages) + 1
-	c.messages = append(c.messages, m)
-	ch := c.waiting[string(m.ID)]
+	ch, kept := c.waiting[string(m.ID)], m
+	if c.Forgetful && m.Method == "" {
+		kept.Raw, kept.Result = nil, nil
+	}
+	c.messages = append(c.messages, kept)
 	if m.Method == "" && ch != nil {
 		delete(c.waiting, string(m.ID))
 		ch <- m

@@ -130,3 +130,20 @@ func TestCallsOfAServerThatIsGoneFail(t *testing.T) {
 		t.Error("a call of a server that is gone succeeded")
 	}
 }
+
+func TestAForgetfulClientKeepsNoAnswers(t *testing.T) {
+	c := mcptest.Pipe(t, newServer())
+	c.Forgetful = true
+	c.Initialize(t.Context())
+	if got := c.MustCall(t.Context(), "echo", map[string]any{"text": "hello"}).Text; got != "hello" {
+		t.Errorf("the call was answered %q", got)
+	}
+	for _, m := range c.Messages() {
+		if len(m.Raw)+len(m.Result) > 0 {
+			t.Errorf("it keeps %s", m.Raw)
+		}
+	}
+	if len(c.Messages()) < 2 {
+		t.Errorf("%d messages were counted", len(c.Messages()))
+	}
+}
