@@ -3,57 +3,19 @@
 package main_test
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/sqlitestore"
 )
-
-// diskFault makes the system calls of a running server fail or take time, as
-// strace's option inject says, and gives the way to stop that.
-func diskFault(t *testing.T, v *victim, calls, fault string) (stop func()) {
-	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("this system has no strace, which makes the faults")
-	}
-	cmd := exec.Command(strace, "-f", "-o", "/dev/null", "-e", "trace="+calls, "-e", "inject="+calls+":"+fault, "-p", fmt.Sprint(v.cmd.Process.Pid))
-	said, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(said)
-	first, _ := lines.ReadString('\n')
-	drained := make(chan struct{})
-	go func() { defer close(drained); _, _ = io.Copy(io.Discard, lines) }()
-	stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Signal(syscall.SIGINT) // strace lets go of the server
-		<-drained
-		_ = cmd.Wait()
-	})
-	t.Cleanup(stop)
-	if !strings.Contains(first, "attached") {
-		stop()
-		t.Skipf("this system lets no program trace another: %s", first)
-	}
-	return stop
-}
 
 // within wants a call to be answered in time.
 func (v *victim) within(t *testing.T, limit time.Duration, tool string, a args) got {
@@ -67,40 +29,6 @@ func (v *victim) within(t *testing.T, limit time.Duration, tool string, a args) 
 		t.Errorf("%s took %v", tool, took)
 	}
 	return g
-}
-
-// TestASlowDiskMakesCallsSlowAndNothingElse has every commit take 300 ms.
-func TestASlowDiskMakesCallsSlowAndNothingElse(t *testing.T) {
-	const commit = 300 * time.Millisecond
-	v := startVictim(t, filepath.Join(t.TempDir(), "journal.db"))
-	held := v.started(t)
-	diskFault(t, v, "fdatasync", fmt.Sprintf("delay_enter=%d", commit.Microseconds()))
-	turn := v.within(t, 20*commit, "send_message", args{"session_id": held, "prompt": "slow 60000\nsay never"})
-	var group sync.WaitGroup
-	for range 4 { // beside others, whose commits are joined
-		group.Go(func() {
-			id := v.started(t)
-			g, ok := v.ask(t.Context(), "send_message", args{"session_id": id, "prompt": "stream 50\nsay done", "wait_ms": 60000})
-			if !ok || g.Status != "completed" || g.Text == "" {
-				t.Errorf("a turn on a slow disk: %+v", g)
-			}
-			if d := v.durability(t, id); d != "durable" {
-				t.Errorf("a slow disk is taken for a broken one: %s", d)
-			}
-		})
-	}
-	// Reading needs no commit, and control calls need a few.
-	v.within(t, 5*commit, "inspect", args{"id": held})
-	v.within(t, 5*commit, "list", args{"kind": "sessions"})
-	v.within(t, 20*commit, "interrupt", args{"session_id": held})
-	g := v.within(t, 20*commit, "await", args{"ids": []string{turn.TurnID}, "wait_ms": 60000})
-	if len(g.Results) != 1 || g.Results[0].Status != "cancelled" {
-		t.Errorf("the interrupted turn: %+v", g)
-	}
-	p := v.within(t, 20*commit, "start_process", args{"executable": "sleep", "argv": []string{oddSeconds()}})
-	v.within(t, 20*commit, "close", args{"id": p.ProcessID, "force": true})
-	v.within(t, 20*commit, "close", args{"id": held, "force": true})
-	group.Wait()
 }
 
 // watched starts a process that says a line for each that it is given.
@@ -140,23 +68,6 @@ func endsOnceStored(t *testing.T, v *victim, id string) (afterwards func()) {
 			len(slices.DeleteFunc(slices.Clone(types), func(s string) bool { return s != "process_exited" })) != 1 {
 			t.Errorf("its journal afterwards: %v", types)
 		}
-	}
-}
-
-func TestADiskThatFailsInMidRunIsLivedThrough(t *testing.T) {
-	for name, fault := range map[string]string{"input or output error": "error=EIO", "read-only from now on": "error=EROFS", "no sync": "error=EIO:when=1+"} {
-		t.Run(name, func(t *testing.T) {
-			v := startVictim(t, filepath.Join(t.TempDir(), "journal.db"))
-			id, p := v.started(t), v.watched(t)
-			calls := "pwrite64"
-			if name == "no sync" {
-				calls = "fdatasync"
-			}
-			stop := diskFault(t, v, calls, fault)
-			afterwards := endsOnceStored(t, v, p)
-			goesOnAndComesBack(t, v, id, stop)
-			afterwards()
-		})
 	}
 }
 

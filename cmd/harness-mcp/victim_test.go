@@ -58,7 +58,7 @@ func (s *tale) shown(list []shownEvent) {
 		case core.StoreRecovered:
 			s.lossy = false
 		}
-		if !s.lossy {
+		if !s.lossy && e.ID != "" { // as what stands for a gap has none
 			s.events[e.Seq] = e.ID
 		}
 	}
@@ -153,8 +153,11 @@ func (v *victim) turn(ctx context.Context, tool, id, prompt string) {
 }
 
 // watch reads a session's journal until the session is at rest or asks, and
-// notes every event that it is shown.
-func (v *victim) watch(ctx context.Context, id string) (alive bool) {
+// notes every event that it is shown. It gives up with the server, or when that
+// takes too long.
+func (v *victim) watch(ctx context.Context, id string) (rested bool) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for after, rests := uint64(0), false; ; {
 		r, err := v.Call(ctx, "replay", args{"id": id, "after": after, "view": "events", "limit": 500, "max_bytes": 64 << 10})
 		if err != nil || r.IsError {
