@@ -35,7 +35,6 @@ type actor struct {
 	timers   timers
 	conns    conns
 	reading  uint64    // epoch whose reader runs
-	giveBack func()    // frees the session that a start was to replace; may be nil
 	talks    string    // the provider conversation that was last told to the harness
 	redactor *Redactor // of this epoch; nil until needed
 	observer observer
@@ -80,7 +79,6 @@ func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
 		host: h, prov: p, owner: c.Owner, id: c.SessionID, log: h.log.With("session", c.SessionID),
 		desk: newDesk(s), seq: seq, observer: observer{to: h.telemetry},
 	}
-	a.inbox.calls.bound, a.inbox.reports.bound = inboxCalls, inboxReports
 	a.ring.from = seq // what came before is the store's to tell
 	a.view.Store(&published{state: s, seq: seq})
 	return a

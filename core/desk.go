@@ -9,14 +9,15 @@ import (
 // clears it away if all that lies on it can be had again; the next one lays it
 // again.
 type desk struct {
-	state   State
-	stored  Session // the snapshot on disk
-	waiting map[Token]chan doReply
-	opens   map[uint64]context.CancelFunc
-	spans   map[string]span  // where turns stand in the journal
-	instead map[Token]*Error // what a starter is told in place of the reply to come
-	again   []Input          // to be stepped before the inbox
-	lost    *lostWrites      // not nil while the store fails
+	state    State
+	stored   Session // the snapshot on disk
+	waiting  map[Token]chan doReply
+	opens    map[uint64]context.CancelFunc
+	spans    map[string]span  // where turns stand in the journal
+	instead  map[Token]*Error // what a starter is told in place of the reply to come
+	again    []Input          // to be stepped before the inbox
+	lost     *lostWrites      // not nil while the store fails
+	giveBack func()           // frees the session that a start was to replace; may be nil
 
 	// Room that each turn uses anew.
 	batch   []Input

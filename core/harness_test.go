@@ -768,6 +768,13 @@ func TestAnAnswerIsCheckedAgainstItsSchema(t *testing.T) {
 		if got := run(`say hello`); got.StructuredError != "the answer is not JSON" {
 			t.Errorf("no JSON: %q", got.StructuredError)
 		}
+		if _, err := w.Close(t.Context(), me, core.CloseRequest{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		w.start(func(r *core.StartRequest) { r.Config, r.Resume = core.SessionConfig{}, id })
+		if got := run(`say {"no":1}`); got.StructuredOutput != nil || got.StructuredError != "ok is missing" {
+			t.Errorf("missed in a resumed session: %s %q", got.StructuredOutput, got.StructuredError)
+		}
 		_, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: id, Input: core.TurnInput{Prompt: "say x", OutputSchema: json.RawMessage(`"none"`)}})
 		if core.CodeOf(err) != core.CodeInvalidArgument {
 			t.Errorf("err = %v", err)

@@ -19,15 +19,15 @@ type inbox struct {
 	calls   queue[call] // never behind reports
 	reports queue[mail]
 
-	hosted bool          // the actor has its place: work may start the loop
-	poked  bool          // something is to be looked at that lies in no queue
-	over   bool          // the actor has ended
-	done   chan struct{} // closed by the end; made for whoever waits for that
+	hosted  bool // the actor has its place: work may start the loop
+	poked   bool // something is to be looked at that lies in no queue
+	over    bool // the actor has ended
+	running bool // there is a loop
+	retire  bool // which has waited long enough
 
-	running bool          // there is a loop
-	parked  chan struct{} // the loop waits here since; nil while it does not
-	since   time.Time
-	retire  bool // it has waited long enough
+	parked chan struct{} // the loop waits here since; nil while it does not
+	since  time.Time
+	done   chan struct{} // closed by the end; made for whoever waits for that
 
 	due   time.Time   // when the next timer of the session is due; as of parking
 	alarm *time.Timer // made when it is first needed
@@ -43,7 +43,7 @@ func (a *actor) put(ctx context.Context, c call) error {
 		a.inbox.mu.Unlock()
 		return errRetired
 	}
-	in := a.inbox.calls.put(c)
+	in := a.inbox.calls.put(c, inboxCalls)
 	a.rouse()
 	a.inbox.mu.Unlock()
 	if in == nil {
@@ -75,7 +75,7 @@ func (a *actor) post(m mail) {
 		a.inbox.mu.Unlock()
 		return
 	}
-	in := a.inbox.reports.put(m)
+	in := a.inbox.reports.put(m, inboxReports)
 	a.rouse()
 	a.inbox.mu.Unlock()
 	if in != nil {

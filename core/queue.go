@@ -3,9 +3,8 @@ package core
 // queue is a bounded queue. Whoever finds it full waits in line; it has no
 // memory before the first thing and none behind forget.
 type queue[T any] struct {
-	bound int
-	lies  []T          // at most bound
-	line  []waiting[T] // not empty only while lies is full
+	lies []T          // at most bound
+	line []waiting[T] // not empty only while lies is full
 }
 
 // waiting is something that there is no room for yet. in, which has room, gets
@@ -16,8 +15,8 @@ type waiting[T any] struct {
 }
 
 // put adds to the queue, or else to the line.
-func (q *queue[T]) put(x T) (in <-chan bool) {
-	if len(q.lies) < q.bound {
+func (q *queue[T]) put(x T, bound int) (in <-chan bool) {
+	if len(q.lies) < bound {
 		q.lies = append(q.lies, x)
 		return nil
 	}
@@ -40,11 +39,12 @@ func (q *queue[T]) leave(in <-chan bool) (ok bool) {
 
 // take moves the first n to into, and what waits into their place.
 func (q *queue[T]) take(n int, into []T) []T {
+	bound := len(q.lies) // what waits shows that it is full
 	into = append(into, q.lies[:n]...)
 	left := copy(q.lies, q.lies[n:])
 	clear(q.lies[left:])
 	q.lies = q.lies[:left]
-	for len(q.line) > 0 && len(q.lies) < q.bound {
+	for len(q.line) > 0 && len(q.lies) < bound {
 		q.lies = append(q.lies, q.line[0].what)
 		q.line[0].in <- true
 		q.line[0] = waiting[T]{}

@@ -229,7 +229,7 @@ func (h *simHost) restart() *simHost {
 	}
 	n := newSimHost(h.w, h.id, h.stored.rec.Launch)
 	n.ids, n.asks, n.stored = h.ids, h.asks, h.stored
-	n.s = simRestore(h.stored, n.s.Base.Capabilities)
+	n.s = simRestore(h.stored, n.s.Base.Capabilities.Value())
 	n.live, n.seq = simRefold(h.stored), h.stored.lastSeq
 	// What a dead server left live is all ended by the recovery: whether a turn
 	// was being stopped needs no restoring.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unique"
 )
 
 // simWorld is several sessions on one clock and one store.
@@ -193,11 +194,13 @@ func (w *simWorld) start(i int, d *simDice) {
 	cfg.Timeouts.TurnIdle = []time.Duration{0, 6 * time.Second}[d.n(2)]
 	cfg.Timeouts.Request = []time.Duration{0, 8 * time.Second, 15 * time.Minute}[d.n(3)]
 	h := newSimHost(w, cfg.SessionID, cfg)
-	for _, c := range []*Support{&h.s.Base.Capabilities.Steer, &h.s.Base.Capabilities.Configure, &h.s.Base.Capabilities.Interrupt} {
+	caps := h.s.Base.Capabilities.Value()
+	for _, c := range []*Support{&caps.Steer, &caps.Configure, &caps.Interrupt} {
 		if d.n(12) == 0 {
 			*c = Unsupported
 		}
 	}
+	h.s.Base.Capabilities = unique.Make(caps)
 	w.hosts[i] = h
 	t := h.wait("start")
 	h.cmds = append(h.cmds, inStart{Token: t, Key: h.key(t, d)})

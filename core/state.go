@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"time"
+	"unique"
 )
 
 // State is what the machine knows of one session: facts, never a status. It is
@@ -51,7 +52,7 @@ type State struct {
 // Base is what never changes while a session lives in one instance.
 type Base struct {
 	Config       SessionConfig
-	Capabilities Capabilities
+	Capabilities unique.Handle[Capabilities] // kept once for all that have the same
 	CreatedAt    time.Time
 	// CheckSchema says whether a document meets a JSON schema, nil for yes. It
 	// is a pure function. Nil checks nothing.
@@ -193,7 +194,7 @@ const (
 // NewState gives the state of a session that is about to be opened.
 func NewState(cfg SessionConfig, caps Capabilities, d Durability, now time.Time) State {
 	return State{
-		Base:         &Base{Config: cfg, Capabilities: caps, CreatedAt: now},
+		Base:         &Base{Config: cfg, Capabilities: unique.Make(caps), CreatedAt: now},
 		Model:        cfg.Model,
 		ApprovalMode: cfg.ApprovalMode, SandboxMode: cfg.SandboxMode,
 		ReasoningEffort: cfg.ReasoningEffort,
@@ -287,7 +288,7 @@ func (s State) Snapshot() Session {
 
 // View gives the session with everything that hangs on it.
 func (s State) View() SessionView {
-	v := SessionView{Session: s.Snapshot(), Last: s.Last, Capabilities: s.Base.Capabilities}
+	v := SessionView{Session: s.Snapshot(), Last: s.Last, Capabilities: s.Base.Capabilities.Value()}
 	if t := s.Active(); t != nil {
 		snap := t.Snapshot()
 		v.Current = &snap

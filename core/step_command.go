@@ -27,7 +27,7 @@ func (m *machine) interrupt(in inInterrupt) {
 	case t == nil:
 		m.refuse(in.Token, m.notActive(in.TurnID))
 	default:
-		if err := m.can(m.s.Base.Capabilities.Interrupt, "interrupt a turn"); err != nil {
+		if err := m.can(m.s.Base.Capabilities.Value().Interrupt, "interrupt a turn"); err != nil {
 			m.refuse(in.Token, err)
 			return
 		}
@@ -130,7 +130,7 @@ func (m *machine) steer(in inSteer) {
 		m.refuse(in.Token, m.notActive(in.TurnID))
 		return
 	}
-	if err := m.can(m.s.Base.Capabilities.Steer, "steer a running turn"); err != nil {
+	if err := m.can(m.s.Base.Capabilities.Value().Steer, "steer a running turn"); err != nil {
 		m.refuse(in.Token, err.WithHint("Use follow_up to queue it, or interrupt and then send_message."))
 		return
 	}
@@ -155,7 +155,7 @@ func (m *machine) configure(in inConfigure) {
 		m.refuse(in.Token, err)
 		return
 	}
-	if err := m.can(m.s.Base.Capabilities.Configure, "change a live session"); err != nil {
+	if err := m.can(m.s.Base.Capabilities.Value().Configure, "change a live session"); err != nil {
 		m.refuse(in.Token, err)
 		return
 	}

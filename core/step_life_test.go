@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -391,7 +392,7 @@ func TestAnUncertainStartRetiresTheSession(t *testing.T) {
 func TestWhatAProviderCannotDoIsRefusedBeforeItIsSent(t *testing.T) {
 	r := newRig(t).running()
 	base := *r.s.Base
-	base.Capabilities = Capabilities{}
+	base.Capabilities = unique.Make(Capabilities{})
 	r.s.Base = &base
 	toks := []Token{r.tok(), r.tok(), r.tok()}
 	r.in(inSteer{Token: toks[0]}, inInterrupt{Token: toks[1]}, inConfigure{Token: toks[2]})

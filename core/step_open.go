@@ -29,8 +29,8 @@ func (m *machine) resume(in inResume) {
 	prior := m.s
 	base := *m.s.Base
 	base.Config = in.Config
-	s := NewState(in.Config, base.Capabilities, prior.Durability, m.now)
-	s.Base.CreatedAt = base.CreatedAt
+	s := NewState(in.Config, base.Capabilities.Value(), prior.Durability, m.now)
+	s.Base.CreatedAt, s.Base.CheckSchema = base.CreatedAt, base.CheckSchema
 	s.Epoch, s.NextOp, s.Last = prior.Epoch+1, prior.NextOp, prior.Last
 	s.Usage, s.CostUSD, s.TurnsBegun = prior.Usage, prior.CostUSD, prior.TurnsBegun
 	s.Link, s.ProviderSessionID = LinkOpening, prior.ProviderSessionID
