@@ -22,7 +22,7 @@ type actor struct {
 	id    string
 
 	inbox inbox          // any goroutine
-	wg    sync.WaitGroup // reader, opener, hangups, an alarm that is set
+	wg    sync.WaitGroup // reader, opener, hangups
 
 	*desk    // what only a session at work needs; nil while it is quiet
 	seq      uint64

@@ -27,28 +27,12 @@ func (a *actor) arm(now time.Time) {
 	if at.IsZero() || !b.armed.IsZero() && !at.Before(b.armed) {
 		return
 	}
-	a.wg.Add(1) // for an alarm that is set, until it is stopped or has been heard
-	if b.alarm == nil {
-		b.alarm = time.AfterFunc(at.Sub(now), a.alarmed)
-	} else {
-		a.disarm()
-		b.alarm.Reset(at.Sub(now))
-	}
 	b.armed = at
+	a.host.clock.ring(a, at)
 }
 
-// disarm stops the alarm. The caller holds the inbox.
-func (a *actor) disarm() {
-	if b := &a.inbox; b.alarm != nil && b.alarm.Stop() {
-		a.wg.Done()
-	}
-	a.inbox.armed = time.Time{}
-}
-
-// alarmed is called when the alarm goes off. A loop that works looks itself
-// before it parks.
+// alarmed is called by the clock. A loop that works looks itself before it parks.
 func (a *actor) alarmed() {
-	defer a.wg.Done()
 	b := &a.inbox
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -38,6 +38,6 @@
 //
 // Each live session has one reader that pulls from its Conn, one loop while there
 // is work and for a moment behind it (inbox.go), and now and then an opener or a
-// closer. The Harness has one housekeeper. Shutdown waits for all of them. A
+// closer. The Harness has one housekeeper and one clock. Shutdown waits for all of them. A
 // session at rest has none: the next command revives its actor from the store.
 package core

@@ -33,6 +33,7 @@ type Harness struct {
 	tokens    atomic.Uint64
 	probes    probes
 	changes   wakes // of any session hosted here
+	clock     *clock
 
 	processes Processes // nil: this program runs none
 
@@ -107,8 +108,9 @@ func New(cfg Config) *Harness {
 		h.providers[p.Spec().Name] = p
 	}
 	h.names = slices.Sorted(maps.Keys(h.providers))
-	h.asked = make(chan struct{}, 1)
+	h.asked, h.clock = make(chan struct{}, 1), newClock()
 	h.wg.Go(h.housekeep)
+	h.wg.Go(func() { h.clock.run(h.quit) })
 	h.wg.Go(h.mail)
 	return h
 }

@@ -29,9 +29,9 @@ type inbox struct {
 	since  time.Time
 	done   chan struct{} // closed by the end; made for whoever waits for that
 
-	due   time.Time   // when the next timer of the session is due; as of parking
-	alarm *time.Timer // made when it is first needed
-	armed time.Time   // when it goes off; zero when it is not to
+	due   time.Time // when the next timer of the session is due; as of parking
+	armed time.Time // when the alarm goes off; zero when it is not to
+	place int       // in the clock, whose lock guards it; 0 for none
 }
 
 // put hands a command over. It waits while there is no room for it.
@@ -147,7 +147,7 @@ func (a *actor) shut() []call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
-	a.disarm()
+	a.host.clock.forget(a)
 	if b.done != nil {
 		close(b.done)
 	}
