@@ -17,7 +17,6 @@ import (
 type actor struct {
 	host  *Harness
 	prov  Provider
-	log   *slog.Logger
 	owner string
 	id    string
 
@@ -76,13 +75,16 @@ func newActor(h *Harness, p Provider, s State, seq uint64) *actor {
 	s.Base.CheckSchema = h.schemas
 	c := &s.Base.Config
 	a := &actor{
-		host: h, prov: p, owner: c.Owner, id: c.SessionID, log: h.log.With("session", c.SessionID),
+		host: h, prov: p, owner: c.Owner, id: c.SessionID,
 		desk: newDesk(s), seq: seq, observer: observer{to: h.telemetry},
 	}
 	a.ring.from = seq // what came before is the store's to tell
 	a.view.Store(&published{state: s, seq: seq})
 	return a
 }
+
+// log is made when it is needed: a session that waits keeps none.
+func (a *actor) log() *slog.Logger { return a.host.log.With("session", a.id) }
 
 // errRetired says that the actor has ended; the caller looks the session up
 // again.

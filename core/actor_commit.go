@@ -297,7 +297,7 @@ func keyTaken(key string) *Error {
 // lose ends a session whose row another server writes or has deleted: nothing
 // may be written of it any more, and its agent must not go on beside another.
 func (a *actor) lose(before mark, batch []Input, c *ConflictError) {
-	a.log.Error("another server has taken the session; it ends here", "err", c)
+	a.log().Error("another server has taken the session; it ends here", "err", c)
 	err := Errorf(CodeOtherInstance, "session %s was taken by another server", a.id).WithHint("inspect {id: %q} shows it.", a.id)
 	a.goBack(before)
 	a.taken = true
@@ -316,7 +316,7 @@ func (a *actor) failOpening(in inOpened, err *Error) {
 // stopOnFailure fails the session: no op of the batch is sent, and its callers
 // are told.
 func (a *actor) stopOnFailure(before mark, batch []Input, failed pendingBatch, err error) {
-	a.log.Error("the journal could not be written; the session is stopped", "err", err)
+	a.log().Error("the journal could not be written; the session is stopped", "err", err)
 	told := Errorf(CodeStoreFailed, "the journal could not be written: %w", err).
 		WithHint("Nothing of this call took effect. Check the disk and the database file.")
 	a.goBack(before)

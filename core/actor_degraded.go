@@ -51,7 +51,7 @@ func (a *actor) store(b Batch, within time.Duration) error {
 // events of the failed batch, numbered after it so that no number is used
 // twice.
 func (a *actor) degrade(out []Effect, failed pendingBatch, err error) {
-	a.log.Error("the journal could not be written; the session goes on without durability", "err", err)
+	a.log().Error("the journal could not be written; the session goes on without durability", "err", err)
 	a.newLost(failed)
 	first := a.step(inStoreFailed{Message: "the journal could not be written"})
 	out = append(first, out...)
@@ -159,7 +159,7 @@ func (a *actor) tryStore(now time.Time) {
 		a.recovered(t)
 		return
 	}
-	a.log.Debug("the journal still fails", "err", t.err)
+	a.log().Debug("the journal still fails", "err", t.err)
 	a.learn(t)
 	l.wait = min(2*l.wait, storeRetryMost)
 	l.retryAt = now.Add(l.wait)
@@ -249,7 +249,7 @@ func (a *actor) recovered(t *attempt) {
 		a.loseAgain(t, err)
 		return
 	}
-	a.log.Info("the journal works again", "lost_from", l.from, "lost_to", l.to)
+	a.log().Info("the journal works again", "lost_from", l.from, "lost_to", l.to)
 	a.host.lostKeys.drop(l.keys)
 	a.dropLostTurns()
 	noteLoss(a.host.store, a.owner, a.id, false)

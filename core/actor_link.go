@@ -50,7 +50,7 @@ func (a *actor) sendWatched(op StartTurn, conn Conn) {
 	epoch, dir := a.state.Epoch, a.state.Base.Config.CWD
 	a.wg.Go(func() {
 		if err := a.work.begin(a.host.ctx, a.host.work, op.TurnID, dir); err != nil {
-			a.log.Debug("looking at the workspace before a turn", "err", err)
+			a.log().Debug("looking at the workspace before a turn", "err", err)
 		}
 		if err := conn.Send(op); err != nil {
 			a.post(mail{in: inNotice{Epoch: epoch, Notice: OpDone{Op: op.ID,
@@ -67,7 +67,7 @@ func (a *actor) observed(n Notice) Notice {
 	}
 	files, looked, err := a.work.end(a.host.ctx, end.Turn)
 	if err != nil {
-		a.log.Debug("looking at the workspace after a turn", "err", err)
+		a.log().Debug("looking at the workspace after a turn", "err", err)
 	}
 	end.Result.Observed = Observed{Looked: looked, Files: files}
 	return end
@@ -130,7 +130,7 @@ func (a *actor) lostLink(epoch uint64, conn Conn, red *Redactor, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.host.ctx), lostLinkGrace)
 	defer cancel()
 	if cerr := conn.Close(ctx); cerr != nil {
-		a.log.Warn("closing a lost conversation", "err", cerr)
+		a.log().Warn("closing a lost conversation", "err", cerr)
 	}
 	te := &TurnError{Code: TurnTransportLost, Message: "the agent's output ended"}
 	if !errors.Is(err, io.EOF) {
