@@ -126,7 +126,10 @@ func (a *actor) first(token Token, in Input) call {
 func (a *actor) reply(ctx context.Context, c call) (any, error) {
 	select {
 	case r, ok := <-c.reply:
-		if !ok {
+		switch {
+		case ctx.Err() != nil: // both are there: whoever has left has left
+			return nil, ctx.Err()
+		case !ok:
 			return nil, errRetired
 		}
 		return r.value()
