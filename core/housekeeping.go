@@ -113,6 +113,15 @@ type probes struct {
 	is map[string]Status
 }
 
+// ProviderSpec is what a provider says of itself, without a probe; of one that
+// there is not, its name.
+func (h *Harness) ProviderSpec(name string) Spec {
+	if p := h.providers[name]; p != nil {
+		return p.Spec()
+	}
+	return Spec{Name: name}
+}
+
 // Providers gives the named provider, or all for "", with what a probe found.
 // Probes run side by side and are remembered for a while; refresh asks anew.
 //

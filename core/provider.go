@@ -53,6 +53,7 @@ type Spec struct {
 	Transports []TransportSpec `json:"transports"`
 	Options    []OptionSpec    `json:"options,omitempty"` // provider_options it takes
 	Install    string          `json:"install,omitempty"` // what a person runs to get it
+	Login      string          `json:"login,omitempty"`   // and to sign in, "" where that is not one command
 }
 
 // Transport gives the named transport, the default one for "".

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,5 +49,26 @@ func TestProvidersHaveNamesOfTheirOwnAndFilesAddToThem(t *testing.T) {
 	}
 	if c, err := ReadConfig(""); err != nil || c.agents != nil {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+func TestAProviderSaysHowItIsSignedIn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agents.json")
+	if err := os.WriteFile(file, []byte(`{"providers":{"kimi":{"command":["kimi","acp"],"login":"kimi login"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := ReadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range All(Options{Config: config}) {
+		if s := p.Spec(); s.Login != "" {
+			got[s.Name] = s.Login
+		}
+	}
+	want := map[string]string{"codex": "codex login", "claude": "claude auth login", "pi": "pi auth login PROVIDER", "opencode": "opencode auth login", "kimi": "kimi login"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }

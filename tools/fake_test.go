@@ -65,6 +65,10 @@ func (f *fake) Providers(_ context.Context, name string, _ bool) ([]core.Provide
 	return f.providers(name)
 }
 
+func (f *fake) ProviderSpec(name string) core.Spec {
+	return core.Spec{Name: name, Login: name + " login"}
+}
+
 func (f *fake) StartProcess(context.Context, core.Caller, core.StartProcessRequest) (core.ProcessSnapshot, error) {
 	return f.process(), nil
 }

@@ -78,7 +78,7 @@ func (c *call) session(v core.SessionView) *sessionObject {
 	}
 	if v.Last != nil {
 		o.LastTurn = c.turn(*v.Last, nil)
-		o.LastTurn.inSession(v.Session)
+		c.inSession(o.LastTurn, v.Session)
 		o.LastTurn.repeats = c.repeatsAnswers()
 		o.LastTurn.text.more = c.restOfTurn(v.Last.ID)
 		o.shrink = append(o.shrink, o.LastTurn.slots()...)

@@ -164,10 +164,10 @@ func (c *call) turnError(o *turnObject, t core.Turn) {
 }
 
 // inSession tells the turn how its session is.
-func (o *turnObject) inSession(s core.Session) {
+func (c *call) inSession(o *turnObject, s core.Session) {
 	o.sessionEnds = s.Status == core.StatusClosing || !s.Status.Live()
 	if o.needsSignIn() {
-		o.Error.Hint = signIn(s.Provider)
+		o.Error.Hint = signIn(c.h.ProviderSpec(s.Provider).Login)
 	}
 }
 

@@ -474,7 +474,7 @@ func someProviders() []core.ProviderInfo {
 	return []core.ProviderInfo{
 		{Spec: core.Spec{Name: "demo", Title: "Scripted demo", Transports: []core.TransportSpec{{Name: "memory", Default: true, Capabilities: someCapabilities()}}},
 			Status: core.Status{Ready: true, Authenticated: "yes"}},
-		{Spec: core.Spec{Name: "codex", Title: "Codex", Transports: []core.TransportSpec{transport}, Install: "npm install -g @openai/codex",
+		{Spec: core.Spec{Name: "codex", Title: "Codex", Transports: []core.TransportSpec{transport}, Install: "npm install -g @openai/codex", Login: "codex login",
 			Options: []core.OptionSpec{{Name: "profile", Type: "string", Description: "a profile of its config file"}}},
 			Status: core.Status{Ready: true, Version: "0.171.0", Authenticated: "unknown", Executable: "/usr/bin/codex",
 				Searched: []string{"/usr/bin", "/usr/local/bin"}, Models: []string{"gpt-5-codex"}}},

@@ -75,6 +75,7 @@ type harness interface {
 	StartProcess(context.Context, core.Caller, core.StartProcessRequest) (core.ProcessSnapshot, error)
 	SendInput(context.Context, core.Caller, core.InputRequest) (core.InputResult, error)
 	Providers(ctx context.Context, name string, refresh bool) ([]core.ProviderInfo, error)
+	ProviderSpec(name string) core.Spec
 	Watch(ch chan<- struct{}) (stop func())
 	WatchProcess(owner, id string, ch chan<- struct{}) (stop func(), ok bool)
 }

@@ -58,7 +58,8 @@ type providerObject struct {
 	Transports    []core.TransportSpec    `json:"transports,omitempty"`
 	Options       []core.OptionSpec       `json:"options,omitempty"`
 
-	caps core.Capabilities // the default transport's
+	caps  core.Capabilities // the default transport's
+	login string
 }
 
 func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
@@ -120,7 +121,7 @@ func (p *providerObject) fitness() int {
 // trouble says what keeps the best provider of a list from doing work.
 func (p *providerObject) trouble() string {
 	if p.fitness() == notSignedIn {
-		return p.Provider + " seems not to be signed in. " + signIn(p.Provider)
+		return p.Provider + " seems not to be signed in. " + signIn(p.login)
 	}
 	return "No coding agent is ready: install one."
 }
@@ -134,6 +135,7 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 	p := &providerObject{
 		Provider: in.Spec.Name, Name: in.Spec.Title, Ready: in.Status.Ready, Reason: oneLine(in.Status.Reason, maxWarning),
 		Version: in.Status.Version, Authenticated: first(in.Status.Authenticated, "unknown"), Transport: def.Name, caps: def.Capabilities,
+		login: in.Spec.Login,
 	}
 	if !whole {
 		p.brief(in)

@@ -43,10 +43,10 @@ func (c *call) turnReply(r core.Resource, timedOut bool) *turnObject {
 	t := *r.Turn
 	o := c.turn(t, r.Pending())
 	if r.Session != nil {
-		o.inSession(r.Session.Session)
+		c.inSession(o, r.Session.Session)
 	} else if o.needsSignIn() {
 		if s, err := c.h.Get(c.ctx, c.caller.Owner, t.SessionID); err == nil && s.Session != nil {
-			o.inSession(s.Session.Session)
+			c.inSession(o, s.Session.Session)
 		}
 	}
 	c.afterTurn(o)

@@ -15,6 +15,8 @@ type Agent struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Install is what a person runs to get it.
 	Install string `json:"install,omitempty"`
+	// Login is what a person runs to sign in.
+	Login string `json:"login,omitempty"`
 	// Native is where the native program lies, from the directory of the
 	// launcher's package: %s stands for the platform as npm names it.
 	Native string `json:"native,omitempty"`
@@ -98,6 +100,7 @@ func Agents() []Agent {
 		{
 			Name: "opencode", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"},
 			Install: "npm install -g opencode-ai",
+			Login:   "opencode auth login",
 			Native:  "../opencode-%s/bin/opencode",
 			// Without this it edits and runs without a question.
 			Env:       map[string]string{"OPENCODE_PERMISSION": `{"edit":"ask","bash":"ask","webfetch":"ask"}`},

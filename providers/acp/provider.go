@@ -56,7 +56,7 @@ func (p *provider) Spec() core.Spec {
 		auto = core.Native
 	}
 	return core.Spec{
-		Name: a.Name, Title: a.Title, Install: a.Install,
+		Name: a.Name, Title: a.Title, Install: a.Install, Login: a.Login,
 		Transports: []core.TransportSpec{{
 			Name: transport, Default: true,
 			Capabilities: core.Capabilities{

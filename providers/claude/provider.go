@@ -23,6 +23,9 @@ const transport = "stream-json"
 
 const install = "npm install -g @anthropic-ai/claude-code"
 
+// login is what a person runs to sign in.
+const login = "claude auth login"
+
 // Options say how Claude Code is found and started.
 type Options struct {
 	Runner   process.Runner // where it runs; required
@@ -50,7 +53,7 @@ func New(opts Options) core.Provider {
 // Spec describes what Claude Code can do by this adapter.
 func (p *provider) Spec() core.Spec {
 	return core.Spec{
-		Name: Name, Title: "Claude Code", Install: install, Options: optionSpecs,
+		Name: Name, Title: "Claude Code", Install: install, Login: login, Options: optionSpecs,
 		Transports: []core.TransportSpec{{
 			Name: transport, Default: true,
 			Capabilities: core.Capabilities{

@@ -21,6 +21,9 @@ const transport = "app-server"
 
 const install = "npm install -g @openai/codex"
 
+// login is what a person runs to sign in.
+const login = "codex login"
+
 // Options say how Codex is found and started.
 type Options struct {
 	Runner   process.Runner // where it runs; required
@@ -47,7 +50,7 @@ func New(opts Options) core.Provider {
 // Spec describes what Codex can do by this adapter.
 func (p *provider) Spec() core.Spec {
 	return core.Spec{
-		Name: Name, Title: "OpenAI Codex", Install: install, Options: options,
+		Name: Name, Title: "OpenAI Codex", Install: install, Login: login, Options: options,
 		Transports: []core.TransportSpec{{
 			Name: transport, Default: true,
 			Capabilities: core.Capabilities{

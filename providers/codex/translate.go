@@ -216,7 +216,7 @@ func (t *translator) request(m jsonrpc.Message) {
 // its own sign-in has, and would go on asking.
 func (t *translator) unauthenticated(m jsonrpc.Message) {
 	t.refuse(m.ID, "harness-mcp has no credentials to give")
-	why := core.TurnError{Code: core.TurnAuthRequired, Message: "Codex asked its client for credentials (" + m.Method + "). Sign in with `codex login`."}
+	why := core.TurnError{Code: core.TurnAuthRequired, Message: "Codex asked its client for credentials (" + m.Method + "). Sign in with `" + login + "`."}
 	for _, u := range t.openTurns() {
 		t.finish(u, core.VerdictFailed, core.Result{Error: &why}, m.Raw)
 	}

@@ -60,7 +60,7 @@ func (c *conn) opened(r wire.Response, cfg core.SessionConfig) error {
 		c.warn("This release of Pi did not load the extension that asks for approvals; approval_mode cannot be changed.")
 	}
 	if s.Model == nil {
-		c.warn("Pi has no model to speak to. Sign in with `pi auth login PROVIDER`, or give a key in env.")
+		c.warn("Pi has no model to speak to. Sign in with `" + login + "`, or give a key in env.")
 	}
 	if cfg.ReasoningEffort != "" && s.ThinkingLevel != cfg.ReasoningEffort {
 		c.warn("The model has no reasoning_effort " + cfg.ReasoningEffort + "; Pi uses " + s.ThinkingLevel + ".")

@@ -23,6 +23,9 @@ const transport = "rpc"
 
 const install = "npm install -g @earendil-works/pi-coding-agent"
 
+// login is what a person runs to sign in.
+const login = "pi auth login PROVIDER"
+
 // Options say how Pi is found and started.
 type Options struct {
 	Runner   process.Runner // where it runs; required
@@ -49,7 +52,7 @@ func New(opts Options) core.Provider {
 // Spec describes what Pi can do by this adapter.
 func (p *provider) Spec() core.Spec {
 	return core.Spec{
-		Name: Name, Title: "Pi", Install: install, Options: options,
+		Name: Name, Title: "Pi", Install: install, Login: login, Options: options,
 		Transports: []core.TransportSpec{{
 			Name: transport, Default: true,
 			Capabilities: core.Capabilities{
