@@ -68,7 +68,7 @@ func (p *provider) checkSubscription(ctx context.Context, exe executable, cfg co
 
 func notSubscribed(why string) *core.Error {
 	return core.Errorf(core.CodeProviderNotReady, "Claude Code is not on a subscription: %s", why).
-		WithHint("Sign in with `"+login+"`, or use auth inherit.")
+		WithHint("Sign in with `" + login + "`, or use auth inherit.")
 }
 
 // checkAccount looks again once the CLI has read all of its settings.

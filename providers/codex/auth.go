@@ -37,7 +37,7 @@ var reroutes = []string{
 // notSubscribed refuses a session whose bill might go elsewhere.
 func notSubscribed(format string, args ...any) *core.Error {
 	return core.Errorf(core.CodeProviderNotReady, "codex is not on a subscription alone: %s", fmt.Sprintf(format, args...)).
-		WithHint("Sign in with `"+login+"` and take that out of Codex's configuration, or use auth inherit.")
+		WithHint("Sign in with `" + login + "` and take that out of Codex's configuration, or use auth inherit.")
 }
 
 // authOption reads the option auth.

@@ -111,7 +111,7 @@ func (t *translator) refused(u *turn, r wire.Response, raw json.RawMessage) {
 	t.pending = nil
 	err := core.Errorf(core.TurnRejected, "Pi refused the prompt: %s", r.Error)
 	if errorCode(r.Error) == core.TurnAuthRequired {
-		err = err.WithHint("Sign in with `"+login+"`, or give its key in env.")
+		err = err.WithHint("Sign in with `" + login + "`, or give its key in env.")
 	}
 	if u.begun { // a dialog of its extension's came first
 		t.accept(u, nil)
