@@ -282,6 +282,7 @@ func (a *actor) accept(c call) Input {
 	}
 	if in, ok := c.in.(inSend); ok {
 		in.Preview = a.red().String(in.Input.Prompt)
+		in.Input.Metadata = a.red().Metadata(in.Input.Metadata)
 		return in
 	}
 	return c.in

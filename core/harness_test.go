@@ -813,6 +813,25 @@ func (s seenFiles) Watch(context.Context, string) (func(context.Context) ([]core
 	return func(context.Context) ([]core.FileEdit, error) { return s, nil }, nil
 }
 
+func TestASecretInMetadataIsNotKept(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const url, shown = "https://me:s3cret@host/x", "https://me:[redacted]@host/x"
+		v, err := w.StartSession(t.Context(), me, core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir(),
+			Title: "clone " + url, Metadata: map[string]string{"repo": url, "api_key": "abc"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := v.Session; s.Title != "clone "+shown || s.Metadata["repo"] != shown || s.Metadata["api_key"] != core.Redacted {
+			t.Errorf("the session keeps %q and %v", s.Title, s.Metadata)
+		}
+		turn, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: v.Session.ID,
+			Input: core.TurnInput{Prompt: "say x", Metadata: map[string]string{"repo": url}}})
+		if err != nil || turn.Metadata["repo"] != shown {
+			t.Errorf("the turn keeps %v, %v", turn.Metadata, err)
+		}
+	})
+}
+
 func TestWhatChangedIsComparedWithWhatTheAgentReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		seen    []string // below the directory

@@ -270,16 +270,28 @@ func (r *Redactor) find(st *scanState, s string, i int, final bool) found {
 		}
 		if f := c.shape(s[i:], boundary, final); f.wait || f.cover > 0 {
 			f.at = i
+			if f.keep > len(urlPrefix) && s[i] == urlPrefix[0] {
+				r.hideName(&f, s)
+			}
 			return f
 		}
 	}
 	if !final {
 		c := s[i]
-		if r.secret1[c] || r.shape1[c] && (c == '-' || st.boundary(s, i)) {
+		if r.secret1[c] || r.shape1[c] && (c == '-' || c == ':' || st.boundary(s, i)) {
 			return found{at: i, wait: true}
 		}
 	}
 	return found{at: len(s)}
+}
+
+// hideName takes the name in a URL, too, when that is a secret itself.
+func (r *Redactor) hideName(f *found, s string) {
+	name := s[f.at+len(urlPrefix) : f.at+f.keep]
+	if r.String(name) != name {
+		f.cover += len(name)
+		f.keep = len(urlPrefix)
+	}
 }
 
 // drop reads on inside a secret. It follows every known value that begins in

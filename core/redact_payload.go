@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -106,4 +107,18 @@ func (r *Redactor) fileEdits(edits []FileEdit) []FileEdit {
 		edits[i] = e
 	}
 	return edits
+}
+
+// Metadata gives what a caller keeps with its work without secrets: by the names
+// and in the values.
+func (r *Redactor) Metadata(m map[string]string) map[string]string {
+	out := maps.Clone(m)
+	for k, v := range m {
+		if v != "" && SecretName(k) {
+			out[k] = Redacted
+			continue
+		}
+		out[k] = r.String(v)
+	}
+	return out
 }

@@ -44,6 +44,7 @@ var shapes = []shape{
 	{prefix: "pypi-", word: true, class: base64url, min: 50, strong: true},
 	{prefix: "eyJ", word: true, class: jwtByte, judge: judgeJWT},
 	{prefix: "bearer", fold: true, word: true, class: bearerByte, judge: judgeBearer},
+	{prefix: urlPrefix, judge: judgeURL},
 	{prefix: "-----BEGIN ", class: pemBody, judge: judgePEM},
 }
 
@@ -158,6 +159,32 @@ func judgeJWT(s string, final bool) found {
 	return found{cover: n}
 }
 
+// urlPrefix stands between a URL's scheme and its host.
+const urlPrefix = "://"
+
+// judgeURL wants a name and a password before the host of a URL, and keeps the
+// name. An unescaped @ in either is theirs, and not the end.
+func judgeURL(s string, final bool) found {
+	const most = 256
+	n, colon, at := 0, -1, -1
+	for n < len(s) && n < most && userInfo.has(s[n]) {
+		switch {
+		case s[n] == '@':
+			at = n
+		case s[n] == ':' && colon < 0:
+			colon = n
+		}
+		n++
+	}
+	switch {
+	case n == len(s) && n < most && !final:
+		return found{wait: true}
+	case colon < 0 || at-colon < 2:
+		return found{}
+	}
+	return found{keep: colon + 1, cover: at - colon - 1}
+}
+
 // judgePEM wants the rest of a private key's first line, a line break, and the
 // beginning of a body.
 func judgePEM(s string, final bool) found {
@@ -249,6 +276,7 @@ const (
 	jwtByte
 	pemBreak
 	pemBody
+	userInfo
 )
 
 func (c class) has(b byte) bool { return classes[b]&c != 0 }
@@ -273,6 +301,11 @@ var classes = func() (t [256]class) {
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c
+		}
+	}
+	for i := range t { // what ends the host of a URL, or a URL in a text
+		if i > ' ' && i != 0x7f && !strings.ContainsRune("/?#\\\"<>`", rune(i)) {
+			t[i] |= userInfo
 		}
 	}
 	return t

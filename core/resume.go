@@ -57,6 +57,7 @@ func (h *Harness) reopen(ctx context.Context, c Caller, r StartRequest, id strin
 			return SessionView{}, Errorf(CodeCapability, "provider %s cannot resume a conversation", cfg.Provider).WithHint("Start a new session.")
 		}
 	}
+	h.clean(&cfg)
 	cfg.Fingerprint = h.fingerprint(cfg)
 	// A session that waits here for its store is at rest, and hosted.
 	rec, giveBack, err := h.hold(ctx, rec)

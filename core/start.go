@@ -64,6 +64,7 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 	if err != nil {
 		return SessionView{}, err
 	}
+	h.clean(&cfg)
 	cfg.Fingerprint = h.fingerprint(cfg)
 	a := newActor(h, p, NewState(cfg, caps, h.durability(), time.Now()), 0)
 	a.fresh, a.replace = true, replace
@@ -84,6 +85,12 @@ func (h *Harness) newSession(ctx context.Context, c Caller, r StartRequest, k *K
 		h.undo(a)
 	}
 	return v, err
+}
+
+// clean takes secrets out of what a caller keeps with a session.
+func (h *Harness) clean(cfg *SessionConfig) {
+	red := h.redactor(*cfg)
+	cfg.Title, cfg.Metadata = red.String(cfg.Title), red.Metadata(cfg.Metadata)
 }
 
 // opened is the session that came of a start or resume.

@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,10 +52,7 @@ func newManaged(s *Supervisor, r core.ProcessStart) *managed {
 	spec := r.Spec
 	spec.Argv = append([]string{}, r.Redactor.Strings(spec.Argv)...)
 	spec.Title, spec.CWD = r.Redactor.String(spec.Title), r.Redactor.String(spec.CWD)
-	spec.Metadata = maps.Clone(spec.Metadata)
-	for k, v := range spec.Metadata {
-		spec.Metadata[k] = r.Redactor.String(v)
-	}
+	spec.Metadata = r.Redactor.Metadata(spec.Metadata)
 	m := &managed{
 		s: s, id: r.ID, owner: r.Owner, redact: r.Redactor,
 		facts: facts{spec: spec, path: r.Redactor.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
