@@ -316,7 +316,7 @@ func (a *actor) failOpening(in inOpened, err *Error) {
 // stopOnFailure fails the session: no op of the batch is sent, and its callers
 // are told.
 func (a *actor) stopOnFailure(before mark, batch []Input, failed pendingBatch, err error) {
-	a.log().Error("the journal could not be written; the session is stopped", "err", err)
+	a.log().Log(a.host.ctx, a.host.outage.Began(), "the journal could not be written; sessions that write to it are stopped", "err", err)
 	told := Errorf(CodeStoreFailed, "the journal could not be written: %w", err).
 		WithHint("Nothing of this call took effect. Check the disk and the database file.")
 	a.goBack(before)

@@ -44,6 +44,9 @@ func (a *actor) store(b Batch, within time.Duration) error {
 	end := a.host.telemetry.Begin(Operation{Name: OpStoreWrite, Session: a.id})
 	err := commitChecked(a.host.ctx, a.host.store, within, b)
 	end(endedBy(err))
+	if err == nil && a.host.outage.Over() {
+		a.log().Info("the journal is written again")
+	}
 	return err
 }
 
@@ -51,7 +54,7 @@ func (a *actor) store(b Batch, within time.Duration) error {
 // events of the failed batch, numbered after it so that no number is used
 // twice.
 func (a *actor) degrade(out []Effect, failed pendingBatch, err error) {
-	a.log().Error("the journal could not be written; the session goes on without durability", "err", err)
+	a.log().Log(a.host.ctx, a.host.outage.Began(), "the journal could not be written; sessions go on without durability", "err", err)
 	a.newLost(failed)
 	first := a.step(inStoreFailed{Message: "the journal could not be written"})
 	out = append(first, out...)

@@ -41,6 +41,7 @@ type Harness struct {
 	settling    locks // of what dead servers left, while it is put to rest
 	lostKeys    lostKeys
 	missedTurns unstoredTurns
+	outage      Outage // of the store, for sessions
 	turnHosts   turnHosts
 	reap        func(context.Context) error
 	reaped      reaped

@@ -1,10 +1,12 @@
 package core_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -575,6 +577,34 @@ func TestASessionGoesOnWhileTheStoreFailsAndSaysSo(t *testing.T) {
 		w.wait(w.send(id, "say again").ID)
 		if got := w.types(id); !strings.HasSuffix(got, "turn_completed session_idle") {
 			t.Errorf("journal = %s", got)
+		}
+	})
+}
+
+func TestAStoreThatFailsIsLoggedOnceHoweverManySessionsSeeIt(t *testing.T) {
+	st := &brokenStore{Store: core.NewMemStore()}
+	var log bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, fake: newFake(), store: st}
+		w.Harness = core.New(core.Config{Store: st, Providers: []core.Provider{w.fake}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		ids := []string{w.start().Session.ID, w.start().Session.ID, w.start().Session.ID}
+		for outage := range 2 {
+			st.broken.Store(true)
+			for _, id := range ids {
+				w.wait(w.send(id, "say lost").ID)
+			}
+			st.broken.Store(false)
+			time.Sleep(time.Minute)
+			w.wait(w.send(ids[0], "say kept").ID)
+			if n := strings.Count(log.String(), "level=ERROR"); n != outage+1 {
+				t.Errorf("%d errors after outage %d: %s", n, outage+1, log.String())
+			}
+		}
+		if n := strings.Count(log.String(), "written again"); n != 2 {
+			t.Errorf("%d ends of 2 outages: %s", n, log.String())
+		}
+		if err := w.Shutdown(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -32,6 +32,9 @@ type JournalOptions struct {
 	// Stop refuses to go on in memory: a Write that cannot be stored fails.
 	Stop   bool
 	Logger *slog.Logger
+	// Outage is shared by the journals of one store, so that its failure is
+	// logged once. nil is the journal's own.
+	Outage *Outage
 }
 
 // Entry is an event that is to be written.
@@ -69,6 +72,9 @@ func NewJournal(opt JournalOptions) *Journal {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opt.Outage == nil {
+		opt.Outage = &Outage{}
+	}
 	return &Journal{opt: opt}
 }
 
@@ -95,12 +101,15 @@ func (j *Journal) Write(ctx context.Context, w JournalWrite) (ProcessSnapshot, e
 		err = commitChecked(ctx, j.opt.Store, j.opt.Timeout, b)
 	}
 	if err == nil {
+		if j.opt.Outage.Over() {
+			j.opt.Logger.Info("the journal of processes is written again")
+		}
 		j.created, j.seq = true, rec.Process.LastSeq
 		j.ring.add(b.Events)
 		return rec.Process, nil
 	}
 	j.lose(rec.Process.LastSeq)
-	j.opt.Logger.Error("the journal of a process could not be written", "process", j.opt.Resource, "stop", j.opt.Stop, "err", err)
+	j.opt.Logger.Log(ctx, j.opt.Outage.Began(), "the journal of processes could not be written", "process", j.opt.Resource, "stop", j.opt.Stop, "err", err)
 	failed := Entry{Type: StoreFailure, At: time.Now().UTC(), Data: marshal(dataStoreFailed{Message: "the journal could not be written"})}
 	w.Entries = append([]Entry{failed}, w.Entries...)
 	snap := j.keep(w)

@@ -57,7 +57,7 @@ func newManaged(s *Supervisor, r core.ProcessStart) *managed {
 		s: s, id: r.ID, owner: r.Owner, redact: r.Redactor,
 		facts: facts{spec: spec, path: r.Redactor.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
 		journal: core.NewJournal(core.JournalOptions{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
-			Timeout: s.opt.StoreTimeout, Stop: s.opt.StopOnStoreFailure, Logger: s.log}),
+			Timeout: s.opt.StoreTimeout, Stop: s.opt.StopOnStoreFailure, Logger: s.log, Outage: &s.outage}),
 		chunks: make(chan chunk, chunksAhead), poke: make(chan struct{}, 1),
 		exited: make(chan struct{}), over: make(chan struct{}), settled: make(chan struct{}),
 	}

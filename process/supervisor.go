@@ -34,6 +34,8 @@ type Supervisor struct {
 	opt SupervisorOptions
 	log *slog.Logger
 
+	outage core.Outage // of the store
+
 	mu       sync.Mutex
 	procs    map[string]*managed
 	starting map[string]string // the owners of those that are to live, by id
