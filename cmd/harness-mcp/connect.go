@@ -29,7 +29,7 @@ const (
 )
 
 type connectCmd struct {
-	Start     bool   `help:"Start a server in the background when none runs there. It goes on when this ends."`
+	Start     bool   `help:"Start a server in the background when none runs there. It goes on when this ends. One that runs keeps its own flags: those given here that differ are named."`
 	TokenFile string `placeholder:"FILE" help:"File whose first token is sent (token, beside the journal)."`
 	Address   string `arg:"" help:"Where the server is: HOST:PORT, unix:PATH, or a URL."`
 }
@@ -75,6 +75,8 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 			k.compare(ctx, remote, own, std) // another client's may have been faster
 			return nil
 		}
+	} else if own := typedOnly(settings(kctx), kctx); len(own) > 0 {
+		k.compare(ctx, remote, own, std)
 	}
 	ctx, stop := transport.WatchParent(ctx)
 	defer stop()
@@ -174,6 +176,19 @@ func typed(kctx *kong.Context) (flags []*kong.Flag) {
 		}
 	}
 	return flags
+}
+
+// typedOnly leaves of settings those that this command line gives. A server that
+// is not started from here may be anybody's: what a file or a variable sets for
+// all commands says nothing about it.
+func typedOnly(all map[string]string, kctx *kong.Context) map[string]string {
+	own := map[string]string{}
+	for _, flag := range typed(kctx) {
+		if digest, ok := all[flag.Name]; ok {
+			own[flag.Name] = digest
+		}
+	}
+	return own
 }
 
 // given are the common flags of this command line, for another one.

@@ -38,6 +38,24 @@ func TestAClientIsToldThatItsFlagsAreNotTheServers(t *testing.T) {
 	if strings.Contains(got, allowed) {
 		t.Errorf("it was told the flags themselves: %s", got)
 	}
+	for flags, want := range map[string]string{
+		"":                     "",
+		"--max-sessions=3":     "",
+		"--durability=off":     "--durability does not count",
+		"--db=elsewhere.db":    "--db does not count",
+		"--log-level=error":    "",
+		"--store-failure=stop": "connect with --start",
+	} {
+		var argv []string
+		if flags != "" {
+			argv = []string{flags}
+		}
+		plain, said := b.plain(allowed, argv...)
+		plain.must("list_providers", nil)
+		if got := said(); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("connect %s without --start was told %q, not %q", flags, got, want)
+		}
+	}
 }
 
 // TestConnectSaysAtOnceWhereItLooksInVain reads what a person sees of a client

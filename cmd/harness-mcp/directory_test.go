@@ -25,6 +25,16 @@ func (b *background) from(dir string, flags ...string) (*person, func() string) 
 	return &person{c, b.t}, c.Stderr
 }
 
+// plain is from for a client that starts no server.
+func (b *background) plain(dir string, flags ...string) (*person, func() string) {
+	b.t.Helper()
+	cmd := exec.Command(binary, append([]string{"connect", b.address}, flags...)...)
+	cmd.Env, cmd.Dir = clean(b.t), dir
+	c := mcptest.Start(b.t, cmd)
+	c.Initialize(b.t.Context())
+	return &person{c, b.t}, c.Stderr
+}
+
 // folder is a new folder by its real path, with some folders in it.
 func folder(t testing.TB, inside ...string) string {
 	t.Helper()

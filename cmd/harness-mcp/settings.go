@@ -76,9 +76,13 @@ func (k *connectCmd) compare(ctx context.Context, r *remote, own map[string]stri
 		return
 	}
 	slices.Sort(differ)
+	anew := "connect again"
+	if !k.Start {
+		anew = "connect with --start"
+	}
 	fmt.Fprintf(std.err, "harness-mcp: the server at %s was started with other flags, and keeps them: what this client says of %s does not count.\n"+
-		"To have it started anew with yours, end it (process %d) and connect again; or give another address.\n",
-		k.Address, strings.Join(differ, ", "), theirs.Process)
+		"To have it started anew with yours, end it (process %d) and %s; or give another address.\n",
+		k.Address, strings.Join(differ, ", "), theirs.Process, anew)
 }
 
 // about asks a server how it was started.
