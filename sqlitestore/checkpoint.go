@@ -55,11 +55,11 @@ func (s *Store) checkpoints() {
 		left = s.tend() || left
 		select {
 		case <-s.work:
-			s.moveOn(c)
+			s.noteMove(s.moveOn(c))
 		default:
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
-			_ = emptyLog(c, s.walSize() <= walKept)
+			s.noteMove(emptyLog(c, s.walSize() <= walKept))
 			busy = left
 		}
 	}
@@ -67,11 +67,25 @@ func (s *Store) checkpoints() {
 
 // moveOn moves what is in the log into the database beside the writer, and
 // tells it when that is much and next to nothing is left to move.
-func (s *Store) moveOn(c *conn) {
-	if bytes, err := moveLog(c); err == nil && bytes >= s.walSoft {
-		_, err := moveLog(c) // again, for what was written meanwhile
+func (s *Store) moveOn(c *conn) error {
+	bytes, err := moveLog(c)
+	if err == nil && bytes >= s.walSoft {
+		_, err = moveLog(c) // again, for what was written meanwhile
 		s.moved.Store(err == nil)
 	}
+	return err
+}
+
+// noteMove tells the operator when moving the log begins to fail, which no
+// commit notices before the log is full, and when it succeeds again.
+func (s *Store) noteMove(err error) {
+	switch {
+	case err != nil && !s.stuck:
+		s.log.Warn("what is committed cannot be moved into the database; its log grows", "file", s.walFile, "err", err)
+	case err == nil && s.stuck:
+		s.log.Warn("what is committed is moved into the database again", "file", s.walFile)
+	}
+	s.stuck = err != nil
 }
 
 // moveLog moves what it can of the log without waiting for anybody, and says

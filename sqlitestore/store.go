@@ -35,9 +35,11 @@ package sqlitestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -67,6 +69,9 @@ const (
 type Options struct {
 	// Durability is Normal or Full; empty means Full.
 	Durability string
+	// Log gets what an operator should know of and no caller is told; nil
+	// discards it.
+	Log *slog.Logger
 }
 
 // Store is an open database. All methods may be called concurrently.
@@ -94,6 +99,8 @@ type Store struct {
 	work    chan struct{}
 	stop    chan struct{} // closed to end the checkpointer
 
+	log      *slog.Logger
+	stuck    bool        // by the checkpointer: the log could not be moved last time
 	moved    atomic.Bool // the log is long, and nearly all of it moved
 	reviewed time.Time   // by the checkpointer: when the tail was compared with the disk
 	ended    sync.WaitGroup
@@ -115,6 +122,9 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	if err != nil {
 		return nil, err
 	}
+	// Where the system has no fdatasync, SQLite goes on with fsync, which is as
+	// safe.
+	_, _ = sqlite.Fdatasync(true)
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -130,6 +140,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	defer lock.Close()
 
 	s := &Store{
+		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		dsn:     dsn(path, lock.Name()),
 		dbFile:  path,
 		walFile: path + "-wal",
@@ -194,9 +205,6 @@ func synchronous(durability string) (string, error) {
 	case Normal:
 		return pragma("synchronous", "NORMAL"), nil
 	case Full, "":
-		// Where the system has no fdatasync, SQLite goes on with fsync, which
-		// is as safe.
-		_, _ = sqlite.Fdatasync(true)
 		return pragma("synchronous", "FULL"), nil
 	}
 	return "", core.Errorf(core.CodeInvalidArgument, "durability %q is not one of normal and full", durability)

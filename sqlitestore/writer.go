@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"context"
-	"errors"
 	"os"
 	"runtime"
 	"time"
@@ -232,13 +231,20 @@ func (w *writer) ready() error {
 	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
 	err := emptyLog(w.conn, false)
 	if full && w.store.walSize() >= w.store.walHard {
-		return errors.Join(&core.Error{
-			Code:    core.CodeStoreFailed,
-			Message: "the write-ahead log is full because a reader of the database does not end",
-			Hint:    "End other programs that have the database open.",
-		}, err)
+		return logFull(err)
 	}
 	return nil
+}
+
+// logFull says why no commit is taken: err is what came of the attempt to empty
+// the log, nil when a reader was in the way.
+func logFull(err error) error {
+	if err == nil {
+		return core.Errorf(core.CodeStoreFailed, "the write-ahead log is full because a reader of the database does not end").
+			WithHint("End other programs that have the database open.")
+	}
+	return core.Errorf(core.CodeStoreFailed, "the write-ahead log is full and cannot be moved into the database: %w", err).
+		WithHint("See whether the disk has room and is in order.")
 }
 
 // walSize is the length of the write-ahead log in bytes.

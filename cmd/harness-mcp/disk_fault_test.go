@@ -5,6 +5,7 @@ package main_test
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,6 +121,7 @@ func TestAFailureToMoveTheLogIsSurvived(t *testing.T) {
 			}
 			said("while it fails")
 			waitFor(t, "an attempt", func() bool { return met() > 0 })
+			waitFor(t, "a word to the operator", func() bool { return strings.Contains(v.Stderr(), "cannot be moved into the database") })
 			said("after that")
 			if d := v.durability(t, id); d != "durable" {
 				t.Errorf("the session is %s", d)
@@ -127,6 +129,7 @@ func TestAFailureToMoveTheLogIsSurvived(t *testing.T) {
 			stop()
 			said("when it is over")
 			emptyLog(t, db)
+			waitFor(t, "a word that it is over", func() bool { return strings.Contains(v.Stderr(), "moved into the database again") })
 			v.watch(t.Context(), id)
 			v.kill(t)
 			withJournal(t, db, func(s *sqlitestore.Store) { checkTale(t, s, id, v.told[id], false) })

@@ -44,7 +44,7 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, c)
+	store, err := openStore(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func reader(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if _, err := c.journalExists(); err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, c)
+	store, err := openStore(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +140,14 @@ func (c *Common) journalExists() (bool, error) {
 	return err == nil, err
 }
 
-func openStore(ctx context.Context, c *Common) (core.Store, error) {
+func openStore(ctx context.Context, c *Common, log *slog.Logger) (core.Store, error) {
 	if c.Durability == "off" {
 		return core.NewMemStore(), nil
 	}
 	if info, err := os.Stat(c.DB); err == nil && info.IsDir() {
 		return nil, misused("Give a file in it: --db "+filepath.Join(c.DB, "journal.db")+".", "--db %s is a folder", c.DB)
 	}
-	store, err := sqlitestore.Open(ctx, c.DB, sqlitestore.Options{Durability: c.Durability})
+	store, err := sqlitestore.Open(ctx, c.DB, sqlitestore.Options{Durability: c.Durability, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}

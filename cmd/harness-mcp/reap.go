@@ -15,12 +15,13 @@ func (reapCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	if _, err := c.journalExists(); err != nil {
 		return err
 	}
-	store, err := openStore(ctx, c)
+	log := slog.New(slog.DiscardHandler)
+	store, err := openStore(ctx, c, log)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	r, err := process.Reap(ctx, store, store, slog.New(slog.DiscardHandler))
+	r, err := process.Reap(ctx, store, store, log)
 	if err != nil {
 		return fmt.Errorf("looking for leftovers: %w", err)
 	}
