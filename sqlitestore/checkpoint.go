@@ -60,16 +60,19 @@ func (s *Store) checkpoints() {
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
 			s.noteMove(emptyLog(c, s.walSize() <= walKept))
-			busy = left
+			busy = s.shrink() || left
 		}
 	}
 }
 
 // moveOn moves what is in the log into the database beside the writer, and
-// tells it when that is much and next to nothing is left to move.
+// tells it when that is much and next to nothing is left to move. SQLite syncs
+// the database only with the very last of it, which the writer waits for: so
+// what has been moved is synced before.
 func (s *Store) moveOn(c *conn) error {
 	bytes, err := moveLog(c)
 	if err == nil && bytes >= s.walSoft {
+		syncFile(s.file)
 		_, err = moveLog(c) // again, for what was written meanwhile
 		s.moved.Store(err == nil)
 	}
@@ -108,11 +111,8 @@ func (s *Store) tend() (more bool) {
 			return true
 		}
 	}
-	keep := keepIdleSlots
-	if more = s.pack(ctx, false); more {
-		keep = keepSlots
-	}
-	s.shorten(ctx, keep)
+	more = s.pack(ctx, false)
+	s.shorten(ctx, keepSlots)
 	return s.vacuum(ctx) || more
 }
 

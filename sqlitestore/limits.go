@@ -65,11 +65,17 @@ const (
 	// chunksAtOnce is how many chunks a page looks up at a time.
 	chunksAtOnce = 16
 	// keepSlots is how many slots of dead rows are kept to be written again
-	// while there is work, keepIdleSlots when there is none, and deadRows how
-	// many rows one transaction deletes.
-	keepSlots     = 16384
+	// while there is work, and keepIdleSlots when there is none. deadRows is how
+	// many rows one transaction deletes, which costs more than writing them, and
+	// deadAtOnce how many transactions follow each other.
+	keepSlots     = 1 << 16
 	keepIdleSlots = 256
-	deadRows      = 128
+	deadRows      = 64
+	deadAtOnce    = 16
+	// growSlots is how many slots are made at once when there is none for a
+	// transaction of up to growFor rows. A larger one adds what it needs.
+	growSlots = 32
+	growFor   = 4
 	// reviewEvery is how often the tail is compared with what other servers
 	// have packed and deleted.
 	reviewEvery = 10 * time.Second

@@ -169,7 +169,7 @@ func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
 // write puts a row into its slot.
 func (r *logRow) write(c *conn) error {
 	_, err := c.run("REPLACE INTO log (slot, id, next, dir, events, raw, pad) VALUES (?, ?, ?, ?, ?, ?, zeroblob(?))",
-		r.slot, r.id, r.next, r.dir, notNull(r.events), notNull(r.raw), r.pad())
+		r.slot, r.id, r.next, notNull(r.dir), notNull(r.events), notNull(r.raw), r.pad())
 	return err
 }
 

@@ -93,6 +93,37 @@ func (t *tx) freeSlot() (int64, error) {
 	}
 }
 
+// growSome makes slots for the transactions to come, if there is none left. They
+// begin with a row that was never written: number 0.
+func (t *tx) growSome() error {
+	tail := t.w.store.tail
+	if n := len(t.rows); n == 0 || n > growFor || tail.hasDead() {
+		return nil
+	}
+	for range growSlots {
+		r := logRow{slot: tail.grow()}
+		if err := r.write(t.conn); err != nil {
+			return err
+		}
+		t.made = append(t.made, deadRow{slot: r.slot})
+	}
+	return nil
+}
+
+// hasDead says whether a slot can be taken.
+func (t *tail) hasDead() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.dead, func(d deadRow) bool { return !d.long && d.slot != t.end.next && !t.taken[d.slot] })
+}
+
+// addDead takes rows over that are dead from the beginning.
+func (t *tail) addDead(rows []deadRow) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dead = append(t.dead, rows...)
+}
+
 // shortened is the name in meta of the highest id of a row that was deleted.
 const shortened = "log_shortened"
 
@@ -102,61 +133,76 @@ func deleted(ctx context.Context, c *conn) (id int64, err error) {
 	return id, err
 }
 
-// shorten deletes dead rows, but for some whose slots are kept.
-func (s *Store) shorten(ctx context.Context, keep int) {
-	for {
+// shorten deletes dead rows, but for some whose slots are kept, and says whether
+// there were any.
+func (s *Store) shorten(ctx context.Context, keep int) (found bool) {
+	for range deadAtOnce {
 		rows := s.tail.surplus(keep, deadRows)
 		if len(rows) == 0 {
-			return
+			return found
 		}
-		err := s.write(ctx, "shortening the log", len(rows), 0, func(tx *tx) error {
-			highest, err := deleted(noContext, tx.conn)
-			if err != nil {
-				return err
-			}
-			for _, d := range rows {
-				if _, err := tx.run("DELETE FROM log WHERE slot = ? AND id = ?", d.slot, d.id); err != nil {
-					return err
-				}
-				highest = max(highest, d.id)
-			}
-			_, err = tx.run("REPLACE INTO meta (name, value) VALUES (?, ?)", shortened, highest)
-			return err
-		})
+		found = true
+		err := s.write(ctx, "shortening the log", len(rows), 0, func(tx *tx) error { return tx.deleteRows(rows) })
 		if err != nil {
-			return // the next review finds them again
+			break // the next review finds them again
 		}
 	}
+	return found
 }
 
-// reviewRows compares what is known of the log's rows with what is there: some
-// have made way for others, and of some nobody knows any more that they are
-// dead. Meanwhile that may have changed.
+// shrink is shorten for a store that has nothing to do.
+func (s *Store) shrink() (found bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
+	defer cancel()
+	return s.shorten(ctx, keepIdleSlots)
+}
+
+func (t *tx) deleteRows(rows []deadRow) error {
+	highest, err := deleted(noContext, t.conn)
+	if err != nil {
+		return err
+	}
+	for _, d := range rows {
+		if _, err := t.run("DELETE FROM log WHERE slot = ? AND id = ?", d.slot, d.id); err != nil {
+			return err
+		}
+		highest = max(highest, d.id)
+	}
+	_, err = t.run("REPLACE INTO meta (name, value) VALUES (?, ?)", shortened, highest)
+	return err
+}
+
+// reviewRows compares what is known of the log's rows with what is there, as ids
+// by slot: some have made way for others, and of some nobody knows any more that
+// they are dead. Meanwhile that may have changed.
 func (t *tail) reviewRows(there map[int64]int64, newest int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id := range t.rows {
-		if _, ok := there[id]; !ok && id <= newest {
+	held := map[int64]bool{}
+	for id, h := range t.rows {
+		if there[h.slot] != id && id <= newest {
 			delete(t.rows, id)
+			continue
 		}
+		held[h.slot] = true
 	}
 	dead := map[int64]bool{}
 	t.dead = slices.DeleteFunc(t.dead, func(d deadRow) bool {
-		_, ok := there[d.id]
-		dead[d.id] = ok
-		return !ok && d.id <= newest
+		id, ok := there[d.slot]
+		dead[d.slot] = true
+		return (!ok || id != d.id) && d.id <= newest
 	})
-	for id, slot := range there {
-		if _, held := t.rows[id]; id <= newest && !held && !dead[id] && slot != t.end.next {
+	for slot, id := range there {
+		if id <= newest && !held[slot] && !dead[slot] && slot != t.end.next {
 			t.dead = append(t.dead, deadRow{id: id, slot: slot, doubt: true})
 		}
 	}
 }
 
-// slotsOf reads where each row of the log is.
+// slotsOf reads which row is in each slot of the log.
 func slotsOf(ctx context.Context, c *conn) (map[int64]int64, error) {
 	there := map[int64]int64{}
-	err := c.query(ctx, "SELECT id, slot FROM log", nil, func(row []driver.Value) (bool, error) {
+	err := c.query(ctx, "SELECT slot, id FROM log", nil, func(row []driver.Value) (bool, error) {
 		there[num(row[0])] = num(row[1])
 		return true, nil
 	})

@@ -15,6 +15,7 @@ type tx struct {
 	adds    []addition // to the log, to be written at the end
 	rows    []logRow   // of the log, once written
 	list    []entry    // of those rows
+	made    []deadRow  // slots for rows to come
 	dropped []int64    // resources that the group deletes
 }
 
@@ -133,7 +134,7 @@ func (t *tx) flush() error {
 			return err
 		}
 	}
-	return nil
+	return t.growSome()
 }
 
 // addRow begins a row at the end of the log, with the memory of an earlier
@@ -166,6 +167,7 @@ func (t *tx) keep() {
 func (t *tx) committed() {
 	s := t.w.store
 	s.tail.add(t.rows, t.list)
+	s.tail.addDead(t.made)
 	if len(t.dropped) == 0 {
 		return
 	}
