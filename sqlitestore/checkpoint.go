@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// wake tells the checkpointer that something was written.
+// wake tells the upkeep that something was written.
 func (s *Store) wake() {
 	select {
 	case s.work <- struct{}{}:
@@ -14,19 +14,12 @@ func (s *Store) wake() {
 	}
 }
 
-// checkpoints moves the write-ahead log into the database, on a connection of
-// its own so that no commit waits for it: passively each second while there is
-// work, and all of it once when the work has ended. It also finishes deletions. An
-// idle store has no timer running.
-func (s *Store) checkpoints() {
+// upkeep does what keeps the journal in order while there is work, each second:
+// it finishes deletions, packs, and has the log moved. When the work has ended
+// it has all of that moved once. An idle store has no timer running.
+func (s *Store) upkeep() {
 	tick := time.NewTicker(checkpointEvery)
 	defer tick.Stop()
-	var c *conn
-	defer func() {
-		if c != nil {
-			_ = c.close()
-		}
-	}()
 	busy := false
 	for {
 		if !busy {
@@ -44,6 +37,53 @@ func (s *Store) checkpoints() {
 		case <-s.stop:
 			return
 		}
+		left := s.sweepDoomed()
+		left = s.tend() || left
+		select {
+		case <-s.work:
+			s.askMove(moveSome)
+		default:
+			// A log that is not emptied now is emptied after the next work,
+			// by the writer when it grows long, or at the last closing.
+			s.askMove(moveAll)
+			busy = s.shrink() || left
+		}
+	}
+}
+
+// move is what the checkpointer is asked for.
+type move bool
+
+const (
+	moveSome move = false // beside the writer
+	moveAll  move = true
+)
+
+// askMove asks for the log to be moved. One who is asked already will come.
+func (s *Store) askMove(m move) {
+	select {
+	case s.moves <- m:
+	default:
+	}
+}
+
+// checkpoints moves the write-ahead log into the database, on a connection of
+// its own so that no commit waits for it, when it is asked: each second while
+// there is work, and by the writer when the log has become long.
+func (s *Store) checkpoints() {
+	var c *conn
+	defer func() {
+		if c != nil {
+			_ = c.close()
+		}
+	}()
+	for {
+		var m move
+		select {
+		case m = <-s.moves:
+		case <-s.stop:
+			return
+		}
 		if c == nil {
 			var err error
 			if c, err = s.reopen(s.setup...); err != nil {
@@ -51,16 +91,10 @@ func (s *Store) checkpoints() {
 				continue // the writer meets the same trouble and reports it
 			}
 		}
-		left := s.sweepDoomed()
-		left = s.tend() || left
-		select {
-		case <-s.work:
+		if m == moveSome {
 			s.noteMove(s.moveOn(c))
-		default:
-			// A log that is not emptied now is emptied after the next work,
-			// by the writer when it grows long, or at the last closing.
+		} else {
 			s.noteMove(emptyLog(c, s.walSize() <= walKept))
-			busy = s.shrink() || left
 		}
 	}
 }
@@ -71,7 +105,7 @@ func (s *Store) checkpoints() {
 // what has been moved is synced before.
 func (s *Store) moveOn(c *conn) error {
 	bytes, err := moveLog(c)
-	if err == nil && bytes >= s.walSoft {
+	if err == nil && bytes >= s.walSoft/2 {
 		syncFile(s.file)
 		_, err = moveLog(c) // again, for what was written meanwhile
 		s.moved.Store(err == nil)

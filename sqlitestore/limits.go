@@ -24,10 +24,8 @@ const (
 	keepAdds  = 1024
 	keepRows  = 128
 	// walLooks is how often the length of the write-ahead log is looked at while
-	// it grows to its bound; a transaction is taken for groupPages pages and what
-	// its writes bring.
-	walLooks   = 16
-	groupPages = 4
+	// it grows to its bound.
+	walLooks = 16
 	// rowBytes is how much of the log goes into one row, but for a batch that
 	// is longer: what fits on a page of the table. The rest of the page is for
 	// SQLite's headers. overflowPage is what fits on each further page.

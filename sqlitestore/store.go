@@ -97,12 +97,13 @@ type Store struct {
 
 	readers chan *conn // free reading connections; nil ones are not open yet
 	work    chan struct{}
-	stop    chan struct{} // closed to end the checkpointer
+	moves   chan move     // what the checkpointer is to do
+	stop    chan struct{} // closed to end the upkeep and the checkpointer
 
 	log      *slog.Logger
 	stuck    bool        // by the checkpointer: the log could not be moved last time
 	moved    atomic.Bool // the log is long, and nearly all of it moved
-	reviewed time.Time   // by the checkpointer: when the tail was compared with the disk
+	reviewed time.Time   // by the upkeep: when the tail was compared with the disk
 	ended    sync.WaitGroup
 }
 
@@ -153,6 +154,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 		tail:    newTail(),
 		foreign: map[int64]bool{},
 		work:    make(chan struct{}, 1),
+		moves:   make(chan move, 1),
 		stop:    make(chan struct{}),
 	}
 	c, err := open(s.dsn)
@@ -249,12 +251,14 @@ func secret(ctx context.Context, c *conn) (stored []byte, err error) {
 	return stored, err
 }
 
-// start runs the two goroutines of a store: the writer and the checkpointer.
+// start runs the goroutines of a store: the writer, the checkpointer, and the
+// upkeep.
 func (s *Store) start(c *conn) {
 	for range readerConns {
 		s.readers <- nil
 	}
 	s.ended.Go(s.checkpoints)
+	s.ended.Go(s.upkeep)
 	w := &writer{store: s, conn: c, cache: map[resourceID]*resource{}, byKey: map[int64]resourceID{}, unmeasured: walFull}
 	s.ended.Go(w.run)
 	s.wake() // a database may come with a log or with deletions to finish

@@ -69,6 +69,7 @@ type writer struct {
 	// unmeasured is about what was written since the length of the log was
 	// looked at.
 	unmeasured int64
+	unmoved    int64 // about what was written since the log was last to be moved
 
 	adds    []addition               // memory for transactions
 	rows    []logRow                 // likewise
@@ -181,12 +182,23 @@ func (w *writer) attempt(group []*write) (answers []error, err error) {
 	if _, err := w.conn.run("COMMIT"); err != nil {
 		return nil, w.rollback(err)
 	}
-	w.unmeasured += groupPages * pageSize
-	for _, one := range group {
-		w.unmeasured += int64(one.bytes)
-	}
+	w.wrote(group, len(t.rows))
 	t.committed()
 	return answers, nil
+}
+
+// wrote counts what the log has become longer by, and has it moved when that is
+// much: rows of the log are a page each, and other writes about one for each
+// thing that they change.
+func (w *writer) wrote(group []*write, pages int) {
+	for _, one := range group {
+		pages += one.events - 1
+	}
+	w.unmeasured += int64(pages) * pageSize
+	if w.unmoved += int64(pages) * pageSize; w.unmoved >= w.store.walSoft {
+		w.unmoved = 0
+		w.store.askMove(moveSome)
+	}
 }
 
 // rollback undoes a failed transaction. SQLite has undone it already after

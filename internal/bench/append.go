@@ -66,6 +66,9 @@ func (f *floor) write(b []byte) error {
 	return unix.Fdatasync(int(f.f.Fd()))
 }
 
+// untilPacked is when what was written before has been packed.
+const untilPacked = 8 * time.Second
+
 // appending compares commits of many sessions with the floor: the same callers
 // with the same events before one that appends their bytes to a file and syncs.
 func appending(ctx context.Context, dir string) (rows []row, err error) {
@@ -105,8 +108,13 @@ func appendWith(ctx context.Context, dir string, sessions, perRound int) (ratios
 	}
 	write, stop := f.grouped()
 	defer stop()
+	first := *rounds * perRound // a journal that has been in use for a while
+	if _, _, err := closedLoop(ids, 0, first, func(b core.Batch) error { return s.Commit(ctx, b) }); err != nil {
+		return nil, err
+	}
+	time.Sleep(untilPacked)
 	for r := range *rounds {
-		base := uint64(r * perRound)
+		base := uint64(first + r*perRound)
 		raw, rawCPU, err := closedLoop(ids, base, perRound, func(b core.Batch) error { return write(b.Events[0]) })
 		if err != nil {
 			return nil, err

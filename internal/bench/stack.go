@@ -194,7 +194,7 @@ func idle(ctx context.Context, dir string) ([]row, error) {
 	if _, err := startAll(ctx, h, dir, sessions); err != nil {
 		return nil, err
 	}
-	time.Sleep(8 * time.Second) // until they are packed
+	time.Sleep(untilPacked)
 	heapAfter, stacksAfter := used()
 	for range 3 { // the housekeeper's look at what lives is no session's, and passes
 		time.Sleep(time.Second)
