@@ -31,10 +31,18 @@ func (s *Store) Commit(ctx context.Context, b core.Batch) error {
 type commit struct {
 	write
 	core.EncodedBatch
-	provider    string
-	count       int // of events
-	first, last uint64
-	block       block
+	provider string
+	last     uint64
+	parts    []part
+	block    block // those of all parts, one after another
+}
+
+// part is what of a batch goes into one row of the log: as many events as a page
+// has room for, or one that needs more.
+type part struct {
+	first, last     uint64
+	n               uint32
+	eventsTo, rawTo int // where its blocks end
 }
 
 // commits keeps those that are not in use: a commit costs its caller little
@@ -47,12 +55,12 @@ var commits = sync.Pool{New: func() any {
 
 // giveBack is for a commit that the writer has answered or has never seen.
 func (c *commit) giveBack() {
-	events, raw := c.block.events[:0], c.block.raw[:0]
+	events, raw, parts := c.block.events[:0], c.block.raw[:0], c.parts[:0]
 	if cap(events)+cap(raw) > keepBlock {
 		return
 	}
 	w := write{apply: c.write.apply, done: c.write.done}
-	*c = commit{write: w, block: block{events: events, raw: raw}}
+	*c = commit{write: w, parts: parts, block: block{events: events, raw: raw}}
 	commits.Put(c)
 }
 
@@ -62,20 +70,42 @@ func (c *commit) take(ctx context.Context, b core.Batch) (err error) {
 	if c.EncodedBatch, err = b.Encode(); err != nil {
 		return err
 	}
-	c.count, c.first, c.last = len(b.Events), b.ExpectSeq, b.ExpectSeq
+	c.last = b.ExpectSeq
 	if b.Session != nil {
 		c.provider = b.Session.Session.Provider
 	}
 	c.block.grow(b.Events)
-	for i := range b.Events {
-		c.block.add(&b.Events[i])
+	if len(b.Events) == 0 { // its digest is noted
+		c.parts = append(c.parts, part{first: c.last, last: c.last})
 	}
-	if n := len(b.Events); n > 0 {
-		c.first, c.last = b.Events[0].Seq, b.Events[n-1].Seq
+	for i := range b.Events {
+		c.add(&b.Events[i])
 	}
 	c.Events = nil
 	c.ctx, c.events, c.bytes = ctx, 1+len(c.Rows), c.Bytes
 	return nil
+}
+
+// add puts an event into the last part, or where that has no room into a new one.
+func (c *commit) add(ev *core.Event) {
+	n, at := len(c.parts), 0
+	if n > 1 {
+		at = c.parts[n-2].eventsTo + c.parts[n-2].rawTo
+	}
+	more := len(ev.Data) + frameRoom
+	if len(ev.Raw) > 0 {
+		more += len(ev.Raw) + frameRoom
+	}
+	if n == 0 || len(c.block.events)+len(c.block.raw)-at+more+entryBytes > rowBytes {
+		c.parts = append(c.parts, part{first: ev.Seq})
+		c.block.prev = frame{}
+		n++
+	}
+	c.block.add(ev)
+	p := &c.parts[n-1]
+	p.last, p.eventsTo, p.rawTo = ev.Seq, len(c.block.events), len(c.block.raw)
+	p.n++
+	c.last = ev.Seq
 }
 
 func (c *commit) apply(tx *tx) error {
@@ -104,7 +134,12 @@ func (c *commit) apply(tx *tx) error {
 			return err
 		}
 	}
-	tx.log(entry{slice: slice{first: c.first, last: c.last, n: uint32(c.count)}, resource: r.key, digest: c.Digest}, c.block.events, c.block.raw)
+	var from part
+	for _, p := range c.parts {
+		tx.log(entry{slice: slice{first: p.first, last: p.last, n: p.n}, resource: r.key, digest: c.Digest},
+			c.block.events[from.eventsTo:p.eventsTo], c.block.raw[from.rawTo:p.rawTo])
+		from = p
+	}
 	r.lastSeq, r.digest = int64(c.last), c.Digest
 	return nil
 }
@@ -128,16 +163,25 @@ func (c *commit) check(old *resource) error {
 	return nil
 }
 
-// checkIDs looks the ids of the batch's rows and keys up. It gives the key of
-// each row that is already stored, 0 for a new one.
-func (c *commit) checkIDs(tx *tx, old *resource) (rows []int64, err error) {
+// storedRow is what is known of a snapshot that is already stored: what indexes
+// sort and choose by. Its key is 0 for a new one.
+type storedRow struct{ key, live, created, ended int64 }
+
+// like says that the indexes need not know of r.
+func (o storedRow) like(r core.Row) bool {
+	return (o.live != 0) == r.Live && o.created == nanos(r.Created) && o.ended == nanos(r.Ended)
+}
+
+// checkIDs looks the ids of the batch's rows and keys up, and gives the rows that
+// are already stored.
+func (c *commit) checkIDs(tx *tx, old *resource) (rows []storedRow, err error) {
 	if len(c.Rows) > 0 {
-		rows = make([]int64, len(c.Rows))
+		rows = make([]storedRow, len(c.Rows))
 	}
 	for i, r := range c.Rows {
 		var in int64
-		stored, err := tx.one(noContext, "SELECT key, resource FROM snapshot WHERE id = ? AND kind = ? AND owner = ?",
-			[]any{r.ID, string(r.Kind), c.Owner}, &rows[i], &in)
+		stored, err := tx.one(noContext, "SELECT key, live, created, ended, resource FROM snapshot WHERE id = ? AND kind = ? AND owner = ?",
+			[]any{r.ID, string(r.Kind), c.Owner}, &rows[i].key, &rows[i].live, &rows[i].created, &rows[i].ended, &in)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +189,7 @@ func (c *commit) checkIDs(tx *tx, old *resource) (rows []int64, err error) {
 			return nil, &core.ConflictError{Kind: string(r.Kind) + "_id", ID: r.ID}
 		}
 		if c.Replace {
-			rows[i] = 0 // goes with the old resource
+			rows[i] = storedRow{} // goes with the old resource
 		}
 	}
 	for _, k := range c.Keys {
@@ -186,13 +230,18 @@ func (c *commit) putResource(tx *tx, r *resource) (*resource, error) {
 	return r, nil
 }
 
-func (c *commit) putSnapshots(tx *tx, resource int64, rows []int64) error {
+// putSnapshots writes the rows. SQLite takes each column that is set for a new
+// value and writes its indexes anew, so most updates leave those columns out.
+func (c *commit) putSnapshots(tx *tx, resource int64, rows []storedRow) error {
 	for i, r := range c.Rows {
 		var err error
-		if rows[i] != 0 {
+		switch o := rows[i]; {
+		case o.key != 0 && o.like(r):
+			_, err = tx.run("UPDATE snapshot SET turn = ?, status = ?, body = ? WHERE key = ?", r.TurnID, r.Status, r.Body, o.key)
+		case o.key != 0:
 			_, err = tx.run("UPDATE snapshot SET turn = ?, status = ?, live = ?, created = ?, ended = ?, body = ? WHERE key = ?",
-				r.TurnID, r.Status, r.Live, r.Created, r.Ended, r.Body, rows[i])
-		} else {
+				r.TurnID, r.Status, r.Live, r.Created, r.Ended, r.Body, o.key)
+		default:
 			_, err = tx.run("INSERT INTO snapshot (resource, kind, owner, id, turn, status, live, created, ended, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				resource, string(r.Kind), c.Owner, r.ID, r.TurnID, r.Status, r.Live, r.Created, r.Ended, r.Body)
 		}

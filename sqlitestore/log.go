@@ -19,7 +19,7 @@ import (
 // slices into chunks, which are indexed; a row whose slices have all been moved
 // is dead, and its slot is written again.
 
-// slice is one batch's events within a row of the log.
+// slice is one batch's events within a row of the log, or some of them.
 type slice struct {
 	row, slot     int64
 	first, last   uint64
@@ -114,7 +114,7 @@ func readLog(ctx context.Context, c *conn, at place) (rows []logRow, err error) 
 		if err != nil {
 			return nil, err
 		}
-		if !found {
+		if !found || r.id == 0 { // a slot that was never written, or not since it was made again
 			if lost, err := deleted(ctx, c); err != nil || lost <= at.id {
 				return rows, err
 			}

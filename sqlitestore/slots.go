@@ -193,6 +193,7 @@ func (t *tail) reviewRows(there map[int64]int64, newest int64) {
 		return (!ok || id != d.id) && d.id <= newest
 	})
 	for slot, id := range there {
+		t.top = max(t.top, slot) // others make slots, too
 		if id <= newest && !held[slot] && !dead[slot] && slot != t.end.next {
 			t.dead = append(t.dead, deadRow{id: id, slot: slot, doubt: true})
 		}
