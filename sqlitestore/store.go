@@ -58,7 +58,7 @@ var _ core.Store = (*Store)(nil)
 // The values of Options.Durability.
 const (
 	// Normal keeps every commit through the death of this process, however
-	// sudden. A power cut may take the last seconds.
+	// sudden. A power cut may take the last seconds, in whole commits.
 	Normal = "normal"
 	// Full keeps every commit through a power cut too: each group waits for
 	// the disk.
@@ -67,7 +67,7 @@ const (
 
 // Options are what an operator may choose.
 type Options struct {
-	// Durability is Normal or Full; empty means Full.
+	// Durability is Normal or Full; empty means Normal.
 	Durability string
 	// Log gets what an operator should know of and no caller is told; nil
 	// discards it.
@@ -204,9 +204,9 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 // synchronous gives the pragma for a word of Options.Durability.
 func synchronous(durability string) (string, error) {
 	switch durability {
-	case Normal:
+	case Normal, "":
 		return pragma("synchronous", "NORMAL"), nil
-	case Full, "":
+	case Full:
 		return pragma("synchronous", "FULL"), nil
 	}
 	return "", core.Errorf(core.CodeInvalidArgument, "durability %q is not one of normal and full", durability)

@@ -51,7 +51,7 @@ type Common struct {
 	AllowDir         []string  `placeholder:"DIR" help:"Confine the agents' directories to these. Repeatable; none means no limit."`
 	AllowExec        []string  `placeholder:"PROGRAM" help:"Confine start_process to these: names, paths or folders. Repeatable; none means no limit."`
 	Raw              string    `enum:"on,off" default:"on" help:"Keep the providers' own frames beside the events: on or off (${default})."`
-	Durability       string    `enum:"normal,full,off" default:"full" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
+	Durability       string    `enum:"normal,full,off" default:"normal" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
 	StoreFailure     string    `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
 	Retention        retention `default:"30d" placeholder:"AGE,SIZE" help:"What is kept of what has ended: an age (30d, 12h), a size of the whole journal (2GB), or both with a comma between (${default})."`
 	Tools            string    `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`

@@ -29,7 +29,7 @@ var (
 	rounds       = flag.Int("rounds", 7, "rounds of which the median is taken")
 	only         = flag.String("only", "", "run only the measurements whose name contains this")
 	onlySessions = flag.Int("sessions", 0, "run only the measurements with this many sessions")
-	durability   = flag.String("durability", sqlitestore.Full, "of the journal: normal or full")
+	durability   = flag.String("durability", sqlitestore.Normal, "of the journal: normal or full")
 	verbose      = flag.Bool("v", false, "say on stderr what each round took")
 	events       = flag.Int("events", 1_000_000, "events in the large journal")
 	paced        = flag.Duration("paced", 5*time.Second, "how long paced sessions write")
