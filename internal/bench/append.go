@@ -187,7 +187,7 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 	last := make([]uint64, sessions)
 	var ratios []float64
 	var worst, base []time.Duration
-	for range max(3, *rounds/2) {
+	for range max(5, *rounds/2) {
 		write, stop := f.grouped()
 		raw, err := pace(sessions, every, func(i int) error { return write(further(ids[i], 0, 1).Events[0]) })
 		stop()
