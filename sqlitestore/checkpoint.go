@@ -45,7 +45,11 @@ func (s *Store) upkeep() {
 		default:
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
-			s.askMove(moveAll)
+			select {
+			case s.moves <- moveAll: // behind what is asked already: it does more
+			case <-s.stop:
+				return
+			}
 			busy = s.shrink() || left
 		}
 	}

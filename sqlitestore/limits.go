@@ -43,7 +43,7 @@ const (
 	packEvents = 1024
 	packBytes  = 1 << 20
 	packAfter  = 5 * time.Second
-	// packFor is how long packing may keep a checkpoint waiting.
+	// packFor is how long packing may take of the time between checkpoints.
 	packFor = checkpointEvery / 2
 	// packWrites is how many of them one transaction takes, and packAtOnce how
 	// many bytes of their slices.
@@ -109,7 +109,7 @@ const (
 	// walCheckpoint is the size of the write-ahead log at which it begins anew
 	// once it has been moved; above walFirm times that the writer stands still for
 	// it; walFull is where commits are refused, which only a reader that never
-	// ends can bring about. When work ends, the file keeps up to walKept.
+	// ends or a disk that fails can bring about. When work ends, the file keeps up to walKept.
 	walFirm       = 4
 	walKept       = 4 << 20
 	walCheckpoint = 16 << 20

@@ -336,7 +336,7 @@ func TestTenServersShareAJournal(t *testing.T) {
 	all := slices.Clone(servers)
 	end := time.Now().Add(time.Duration(amount(t, "CROWD_SECONDS", 6)) * time.Second)
 	for time.Now().Before(end) {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // work goes on between two kills
 		i := rand.IntN(len(servers))
 		servers[i].kill(t)
 		servers[i] = start(len(all))
