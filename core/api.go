@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"time"
 )
 
@@ -153,11 +154,11 @@ type Resource struct {
 	// Matched is where an awaited pattern was found in a process's output.
 	Matched *OutputMatch
 	// searching says that not all of its output was searched for the pattern.
-	searching bool
+	Searching bool
 }
 
-// settled says whether there is nothing to wait for any more.
-func (r Resource) settled() bool { return r.Matched != nil || r.Done() && !r.searching }
+// Settled says whether there is nothing to wait for any more.
+func (r Resource) Settled() bool { return r.Matched != nil || r.Done() && !r.Searching }
 
 // Done says whether the resource has come to rest: a turn or request ended; a
 // session idle with an empty queue, unavailable or ended; a process ended.
@@ -308,4 +309,76 @@ type Limits struct {
 	StoreTimeout time.Duration
 	// AnswerByUser is the operator's floor: only a person answers requests.
 	AnswerByUser bool
+}
+
+func (l Limits) WithDefaults() Limits {
+	if l.MaxSessions <= 0 {
+		l.MaxSessions = DefaultLimits.MaxSessions
+	}
+	if l.MaxProcesses <= 0 {
+		l.MaxProcesses = DefaultLimits.MaxProcesses
+	}
+	if l.Retention <= 0 {
+		l.Retention = DefaultLimits.Retention
+	}
+	if l.StoreTimeout <= 0 {
+		l.StoreTimeout = DefaultLimits.StoreTimeout
+	}
+	return l
+}
+
+// FinishedSeq tells apart what came to rest at the same instant: in one session
+// the earlier turn has the lower one.
+func (r Resource) FinishedSeq() uint64 {
+	switch r.Kind {
+	case KindTurn:
+		return r.Turn.LastSeq
+	case KindProcess:
+		return r.Process.LastSeq
+	case KindSession:
+		return r.Session.Session.LastSeq
+	}
+	return 0
+}
+
+// FinishedAt says when a resource came to rest.
+func (r Resource) FinishedAt() time.Time {
+	switch r.Kind {
+	case KindTurn:
+		return r.Turn.FinishedAt
+	case KindRequest:
+		if r.Request.Resolution != nil {
+			return r.Request.Resolution.At
+		}
+		return r.Request.CreatedAt
+	case KindProcess:
+		return r.Process.FinishedAt
+	}
+	return r.Session.Session.UpdatedAt
+}
+
+// Resolve gives a directory of a call as the caller means it.
+func (c Caller) Resolve(field, path string) (string, error) {
+	switch {
+	case filepath.IsAbs(path):
+		return path, nil
+	case c.Directory != "":
+		return filepath.Join(c.Directory, path), nil
+	case path == "" || !c.Elsewhere: // the directory of this process
+		return path, nil
+	}
+	return "", Errorf(CodeInvalidArgument, "%s %q is relative, and this client has not said where it works", field, path).
+		WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
+}
+
+// HasNoDirectory says that work which names no directory is done where the server
+// happens to be.
+func (c Caller) HasNoDirectory(cwd string) bool { return cwd == "" && c.Elsewhere && c.Directory == "" }
+
+// AskRequest says that a person is being shown a request (Said is AskedNow, and
+// For how long somebody waits for the answer), or that the person gave none.
+type AskRequest struct {
+	RequestID string
+	Said      string
+	For       time.Duration
 }

@@ -68,7 +68,7 @@ func (b Batch) Encode() (EncodedBatch, error) {
 		e.Kind = KindProcess
 	}
 	for _, ev := range b.Events {
-		e.Bytes += eventBytes(ev)
+		e.Bytes += EventBytes(ev)
 	}
 	for _, r := range rows {
 		e.Bytes += len(r.Body)
@@ -124,8 +124,8 @@ func (b Batch) rows() ([]Row, error) {
 	add := func(r Row, record any) {
 		body, err := json.Marshal(record)
 		first = cmp.Or(first, err)
-		r.Body, r.Created = body, storedTime(r.Created)
-		if r.Ended = storedTime(r.Ended); r.Live {
+		r.Body, r.Created = body, StoredTime(r.Created)
+		if r.Ended = StoredTime(r.Ended); r.Live {
 			r.Ended = time.Time{}
 		} else if r.Ended.IsZero() {
 			r.Ended = r.Created
@@ -200,8 +200,13 @@ func ParseCursor(cursor string) (Position, error) {
 	return Position{At: t, ID: id}, nil
 }
 
-// eventBytes is what an event counts: its data and a share for its fields.
-func eventBytes(ev Event) int { return len(ev.Data) + len(ev.Raw) + 256 }
+// EventBytes is what an event counts: its data and a share for its fields.
+func EventBytes(ev Event) int { return len(ev.Data) + len(ev.Raw) + 256 }
 
-// storedTime is t as a store gives it back: UTC, to the nanosecond.
-func storedTime(t time.Time) time.Time { return t.Round(0).UTC() }
+// StoredTime is t as a store gives it back: UTC, to the nanosecond.
+func StoredTime(t time.Time) time.Time { return t.Round(0).UTC() }
+
+// Before says whether p comes on a later page than one that ended with c.
+func (p Position) Before(c Position) bool {
+	return cmp.Or(p.At.Compare(c.At), strings.Compare(p.ID, c.ID)) < 0
+}

@@ -178,3 +178,25 @@ func CodeOf(err error) Code {
 func IsContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
+
+// StoreError turns a store's failure on a read into a coded error.
+func StoreError(err error) error {
+	if err == nil || IsContext(err) {
+		return err
+	}
+	if c := CodeOf(err); c != CodeInternal {
+		return err
+	}
+	return Errorf(CodeStoreFailed, "the journal could not be read: %w", err).WithHint("Check the database file and the disk.").Retry()
+}
+
+func KeyTaken(key string) *Error {
+	return Errorf(CodeIdempotency, "idempotency_key %q was used by another call at the same time", key).
+		WithHint("Repeat the call to get what that one made.").Retry()
+}
+
+// NotRunning refuses what only a running process takes.
+func NotRunning(p ProcessSnapshot) *Error {
+	return Errorf(CodeProcessNotRunning, "process %s is %s and takes no input", p.ID, p.Status).
+		WithHint("inspect {id: %q} shows its last lines.", p.ID).WithDetail("process_id", p.ID).WithDetail("status", p.Status)
+}

@@ -7,14 +7,14 @@ import "unicode/utf8"
 // carriage returns, tabs and all text stay. A sequence may be cut anywhere
 // between two pieces. The zero value is at the beginning of a stream.
 type Escapes struct {
-	state escState
+	State escState
 	n     int // bytes of the running sequence
 }
 
 type escState byte
 
 const (
-	escNone   escState = iota
+	EscNone   escState = iota
 	escBegun           // behind ESC
 	escCSI             // ESC [ : parameters up to a final byte
 	escString          // ESC ] P X ^ _ : up to BEL or ESC \
@@ -22,16 +22,16 @@ const (
 	escOne             // ESC ( and the like: one more byte
 )
 
-// maxEscape is the longest sequence that is taken out, in bytes. What goes on
+// MaxEscape is the longest sequence that is taken out, in bytes. What goes on
 // for longer is text behind a lone ESC.
-const maxEscape = 4096
+const MaxEscape = 4096
 
 // Strip gives the next piece of a stream without its control sequences.
 func (e *Escapes) Strip(p []byte) []byte {
 	out := make([]byte, 0, len(p))
 	for _, c := range p {
 		switch {
-		case e.hides(c):
+		case e.Hides(c):
 		case c != '\b':
 			out = append(out, c)
 		case len(out) > 0 && out[len(out)-1] != '\n':
@@ -42,17 +42,17 @@ func (e *Escapes) Strip(p []byte) []byte {
 	return out
 }
 
-// hides reads the next byte and says whether it is not shown. A backspace is
+// Hides reads the next byte and says whether it is not shown. A backspace is
 // not hidden: it acts on the text.
-func (e *Escapes) hides(c byte) bool {
-	if e.state == escNone {
+func (e *Escapes) Hides(c byte) bool {
+	if e.State == EscNone {
 		if c == 0x1b {
-			e.state, e.n = escBegun, 0
+			e.State, e.n = escBegun, 0
 		}
 		return c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\b' || c == 0x7f
 	}
-	if e.n++; e.n > maxEscape {
-		e.state = escNone
+	if e.n++; e.n > MaxEscape {
+		e.State = EscNone
 		return true
 	}
 	e.next(c)
@@ -61,37 +61,37 @@ func (e *Escapes) hides(c byte) bool {
 
 // next reads one byte of a sequence.
 func (e *Escapes) next(c byte) {
-	switch e.state {
+	switch e.State {
 	case escBegun:
 		switch c {
 		case '[':
-			e.state = escCSI
+			e.State = escCSI
 		case ']', 'P', 'X', '^', '_':
-			e.state = escString
+			e.State = escString
 		case '(', ')', '*', '+', '-', '.', '/', '#', ' ', '%':
-			e.state = escOne
+			e.State = escOne
 		case 0x1b:
 		default:
-			e.state = escNone
+			e.State = EscNone
 		}
 	case escCSI:
 		if c >= 0x40 && c <= 0x7e {
-			e.state = escNone
+			e.State = EscNone
 		}
 	case escString:
 		switch c {
 		case 0x07:
-			e.state = escNone
+			e.State = EscNone
 		case 0x1b:
-			e.state = escEnd
+			e.State = escEnd
 		}
 	case escEnd:
 		if c == '\\' || c == 0x07 {
-			e.state = escNone
+			e.State = EscNone
 		} else {
-			e.state = escString
+			e.State = escString
 		}
 	case escOne:
-		e.state = escNone
+		e.State = EscNone
 	}
 }

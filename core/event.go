@@ -128,3 +128,36 @@ func EventTypes() []EventType {
 		ProcessCancelled, ProcessTimedOut,
 	}
 }
+
+// Essential says that the journal would be untrue without the event: a turn or
+// session would look unfinished, or ended while it lives.
+func (t EventType) Essential() bool {
+	switch t {
+	case SessionReady, SessionClosed, SessionFailed, SessionKilled, TransportError:
+		return true
+	}
+	return t.EndsTurn()
+}
+
+// EndsSession says whether t is one of the terminal words of a session.
+func (t EventType) EndsSession() bool {
+	return t == SessionClosed || t == SessionFailed || t == SessionKilled
+}
+
+// EndsProcess says whether t is one of the terminal words of a process.
+func (t EventType) EndsProcess() bool {
+	switch t {
+	case ProcessExited, ProcessFailed, ProcessCancelled, ProcessTimedOut:
+		return true
+	}
+	return false
+}
+
+type StoreFailedData struct {
+	Message string `json:"message"`
+}
+
+type StoreRecoveredData struct {
+	LostFrom uint64 `json:"lost_from"`
+	LostTo   uint64 `json:"lost_to"`
+}

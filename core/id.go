@@ -49,13 +49,13 @@ func NewID(prefix string) string {
 
 // NewEventID makes an event id: "evt_" and a UUIDv7, so ids sort by time, and
 // those of one process in the order in which they were made.
-func NewEventID() string { return eventIDAt(time.Now()) }
+func NewEventID() string { return EventIDAt(time.Now()) }
 
-// eventIDAt makes the id of an event of that time. It is made here since every
+// EventIDAt makes the id of an event of that time. It is made here since every
 // event has one: in a third of the time of uuid.NewV7 and its String, and with
 // one allocation, not three. Nothing depends on nobody guessing an event's id,
 // and so its random bits need no better source.
-func eventIDAt(now time.Time) string {
+func EventIDAt(now time.Time) string {
 	const (
 		version = 7 << 12
 		variant = 2 << 62

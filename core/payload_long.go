@@ -2,10 +2,10 @@ package core
 
 import "encoding/json"
 
-// longPayload is how long a text of an event is at least that is encoded piece
+// LongPayload is how long a text of an event is at least that is encoded piece
 // by piece: the encoder's buffer grows in steps, and leaves several times the
 // text behind.
-const longPayload = 1 << 20
+const LongPayload = 1 << 20
 
 // encodeLong gives the JSON of a payload that is little else than a long text,
 // nil for any other.
@@ -28,15 +28,15 @@ func encodeLong(v any) json.RawMessage {
 }
 
 func longText(item, text string, partial bool) json.RawMessage {
-	if len(text) < longPayload {
+	if len(text) < LongPayload {
 		return nil
 	}
 	b := make([]byte, 0, len(text)+len(text)/16+6*len(item)+64)
-	b = append(append(b, `{"item":`...), marshal(item)...)
+	b = append(append(b, `{"item":`...), EncodeData(item)...)
 	b = append(b, `,"text":"`...)
 	for len(text) > 0 {
-		piece := pieceOf(text)
-		q := marshal(piece)
+		piece := FirstPiece(text)
+		q := EncodeData(piece)
 		b = append(b, q[1:len(q)-1]...)
 		text = text[len(piece):]
 	}

@@ -91,7 +91,7 @@ type dataProcessEnd struct {
 
 // TerminalData is the data of the event that ends the process as p says.
 func (p ProcessSnapshot) TerminalData() json.RawMessage {
-	return marshal(dataProcessEnd{p.Status, p.Reason, p.ExitCode, p.Signal, p.StdoutBytes, p.StderrBytes, p.Leftover, p.Error})
+	return EncodeData(dataProcessEnd{p.Status, p.Reason, p.ExitCode, p.Signal, p.StdoutBytes, p.StderrBytes, p.Leftover, p.Error})
 }
 
 // OutputData is the data of a stdout or stderr event: Text when the bytes are
@@ -119,16 +119,6 @@ func (o OutputData) Bytes() []byte {
 	}
 	b, _ := base64.StdEncoding.DecodeString(o.Base64) // NewOutputData wrote it
 	return b
-}
-
-// outputOf gives the output that an event holds, nil for an event of another
-// kind.
-func outputOf(e Event) []byte {
-	var o OutputData
-	if e.Type != TypeStdout && e.Type != TypeStderr || json.Unmarshal(e.Data, &o) != nil {
-		return nil
-	}
-	return o.Bytes()
 }
 
 // ProcessSpec asks for a process: an executable and its arguments, never a
@@ -234,11 +224,12 @@ type Processes interface {
 
 // ProcessStart is a checked request for a process.
 type ProcessStart struct {
-	ID       string
-	Owner    string
-	Spec     ProcessSpec // CWD is absolute
-	Redactor *Redactor
-	Keys     []KeyRecord
+	ID    string
+	Owner string
+	Spec  ProcessSpec // CWD is absolute
+	// Secrets are values that must appear in no event, snapshot or log.
+	Secrets []string
+	Keys    []KeyRecord
 	// AllowExec confines Spec.Executable: names, paths and directories. Empty
 	// allows all.
 	AllowExec []string

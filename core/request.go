@@ -139,3 +139,12 @@ type Response struct {
 	Scope   Scope               `json:"scope,omitempty"`
 	Reason  string              `json:"reason,omitempty"`
 }
+
+// What a person who was asked has said: the values of Request.AskedUser.
+// AskedNow is the time in between, of which callers are told nothing.
+const (
+	AskedNow       = "asking"
+	AskedDeclined  = "declined"
+	AskedCancelled = "cancelled"
+	AskedNoAnswer  = "no_answer"
+)

@@ -13,16 +13,16 @@ import (
 func CheckResponse(spec RequestSpec, r Response) (Response, *Error) {
 	if !slices.Contains(spec.Actions, r.Action) {
 		return r, Errorf(CodeAction, "action %q is not offered by this request", r.Action).
-			WithHint("It offers: %s.", join(spec.Actions)).WithDetail("actions", spec.Actions)
+			WithHint("It offers: %s.", JoinList(spec.Actions)).WithDetail("actions", spec.Actions)
 	}
 	if r.Scope != "" && (r.Action != ActionApprove || !offers(spec, r.Scope)) {
 		return r, Errorf(CodeScope, "scope %q cannot be given with %s here", r.Scope, r.Action).
-			WithHint("Scopes offered for approve: %s.", join(scopes(spec))).WithDetail("scopes", scopes(spec))
+			WithHint("Scopes offered for approve: %s.", JoinList(scopes(spec))).WithDetail("scopes", scopes(spec))
 	}
 	if r.Action == ActionApprove && r.Scope == "" {
 		if !offers(spec, ScopeOnce) { // a wider one is for the caller to choose
 			return r, Errorf(CodeScope, "approve needs a scope here: once is not offered").
-				WithHint("Scopes offered for approve: %s.", join(scopes(spec))).WithDetail("scopes", scopes(spec))
+				WithHint("Scopes offered for approve: %s.", JoinList(scopes(spec))).WithDetail("scopes", scopes(spec))
 		}
 		r.Scope = ScopeOnce
 	}
@@ -95,7 +95,7 @@ func checkAnswer(q Question, vals []string) ([]string, *Error) {
 		case len(q.Choices) == 0 || q.AllowsOther:
 			out = append(out, v)
 		default:
-			return nil, Errorf(CodeInvalidArgument, "%q is not a choice of question %q", cut(v, 80), q.ID).WithHint("%s", choicesHint(q))
+			return nil, Errorf(CodeInvalidArgument, "%q is not a choice of question %q", Truncate(v, 80), q.ID).WithHint("%s", choicesHint(q))
 		}
 	}
 	return out, nil
@@ -122,7 +122,7 @@ func choicesHint(q Question) string {
 	for i, c := range q.Choices {
 		vals[i] = c.Value
 	}
-	s := "Choices: " + join(vals)
+	s := "Choices: " + JoinList(vals)
 	if q.AllowsOther {
 		s += ", or free text"
 	}
@@ -134,10 +134,10 @@ func questionIDs(spec RequestSpec) string {
 	for i, q := range spec.Questions {
 		ids[i] = q.ID
 	}
-	return join(ids)
+	return JoinList(ids)
 }
 
-func join[S ~string](ss []S) string {
+func JoinList[S ~string](ss []S) string {
 	out := ""
 	for i, s := range ss {
 		if i > 0 {

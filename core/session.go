@@ -195,3 +195,39 @@ type Session struct {
 	Metadata          map[string]string `json:"metadata,omitempty"`
 	LastSeq           uint64            `json:"cursor"`
 }
+
+// WithDefaults completes timeouts with their defaults. A negative one is none.
+func (t Timeouts) WithDefaults() Timeouts {
+	set := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	set(&t.Startup, DefaultTimeouts.Startup)
+	set(&t.TurnStart, DefaultTimeouts.TurnStart)
+	set(&t.ProviderCommand, DefaultTimeouts.ProviderCommand)
+	set(&t.Interrupt, DefaultTimeouts.Interrupt)
+	set(&t.ProviderStop, DefaultTimeouts.ProviderStop)
+	set(&t.SessionIdle, DefaultTimeouts.SessionIdle)
+	set(&t.Request, DefaultTimeouts.Request)
+	return t
+}
+
+// With gives t with the fields that o sets.
+func (t Timeouts) With(o Timeouts) Timeouts {
+	set := func(d *time.Duration, v time.Duration) {
+		if v != 0 {
+			*d = v
+		}
+	}
+	set(&t.Startup, o.Startup)
+	set(&t.TurnStart, o.TurnStart)
+	set(&t.ProviderCommand, o.ProviderCommand)
+	set(&t.Interrupt, o.Interrupt)
+	set(&t.ProviderStop, o.ProviderStop)
+	set(&t.TurnRuntime, o.TurnRuntime)
+	set(&t.TurnIdle, o.TurnIdle)
+	set(&t.SessionIdle, o.SessionIdle)
+	set(&t.Request, o.Request)
+	return t
+}

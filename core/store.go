@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -283,4 +285,75 @@ type ProcessRecord struct {
 // this id.
 func Cursor(t time.Time, id string) string {
 	return t.UTC().Format("20060102T150405.000000000Z") + "/" + id
+}
+
+// Clone shares nothing with a.
+func (a Answer) Clone() Answer {
+	if a.Response != nil {
+		r := *a.Response
+		r.Content = slices.Clone(r.Content)
+		if r.Answers != nil {
+			answers := make(map[string][]string, len(r.Answers))
+			for k, v := range r.Answers {
+				answers[k] = slices.Clone(v)
+			}
+			r.Answers = answers
+		}
+		a.Response = &r
+	}
+	if a.Outcome != nil {
+		o := *a.Outcome
+		a.Outcome = &o
+	}
+	return a
+}
+
+func (q EventQuery) Matches(ev Event) bool {
+	return ev.Seq > q.After && (q.Until == 0 || ev.Seq <= q.Until) &&
+		(q.TurnID == "" || ev.TurnID == q.TurnID) &&
+		(len(q.Types) == 0 || slices.Contains(q.Types, ev.Type))
+}
+
+// InstanceOf gives the instance in a row, whether it holds the session or owns it.
+func InstanceOf(instance string) string {
+	id, _ := strings.CutSuffix(instance, OpeningMark)
+	return id
+}
+
+// OpeningMark follows an instance's id in the row of a session that it opens.
+const OpeningMark = ":opening"
+
+// DurabilityOf is what a store promises.
+func DurabilityOf(s Store) Durability {
+	if d, ok := s.(interface{ Durability() Durability }); ok {
+		return d.Durability()
+	}
+	return Durable
+}
+
+func (o AnswerOutcome) Reply(q Request) (Request, error) {
+	if o.Request != nil {
+		q = *o.Request
+	}
+	if o.Code != "" {
+		return q, &Error{Code: o.Code, Message: o.Message, Hint: o.Hint}
+	}
+	return q, nil
+}
+
+// LossNotes is what a Store may have beside its data: a place where a server
+// notes whose journal is not being written, for the case that it dies before it
+// is again. The data itself cannot say so, since that is what fails. Notes are
+// for the next server only and a best effort: one that cannot be made is no
+// error for anyone but the log.
+type LossNotes interface {
+	// NoteLoss notes that this server has what is not stored of a resource.
+	NoteLoss(owner, id string) error
+	// ForgetLoss drops the note of an instance; one that is not there is no
+	// error.
+	ForgetLoss(instance, owner, id string) error
+	// LossNoted says whether an instance has noted a resource.
+	LossNoted(instance, owner, id string) bool
+	// SweepLosses drops notes of dead instances that are older than before.
+	SweepLosses(before time.Time) error
 }

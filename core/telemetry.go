@@ -93,24 +93,3 @@ type Signal struct {
 	Kind     string // of a request
 	Reason   Reason // why it expired
 }
-
-// noTelemetry hears nothing.
-type noTelemetry struct{}
-
-func (noTelemetry) Begin(Operation) func(Ended) { return func(Ended) {} }
-func (noTelemetry) Count(Signal)                {}
-
-// endedBy says how a call ended by its error.
-func endedBy(err error) Ended {
-	switch {
-	case err == nil:
-		return Ended{Ending: EndedOK}
-	case IsContext(err):
-		return Ended{Ending: EndedAborted}
-	}
-	e := Ended{Ending: EndedRejected, Code: CodeOf(err)}
-	if e.Code == CodeResponseUncertain {
-		e.Ending = EndedUncertain
-	}
-	return e
-}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
 // piece is what one read of one stream gave. The last of a stream has end.
@@ -57,7 +58,7 @@ func pump(o *output, stream core.EventType, pieces chan<- piece) {
 // beginning of one (mostly a letter or two) waits for what follows it, however
 // long that takes.
 type assembler struct {
-	filters map[core.EventType]*core.TextFilter
+	filters map[core.EventType]*redact.TextFilter
 	held    map[core.EventType][]byte // the beginning of a character
 	total   map[core.EventType]int64
 	out     chan<- chunk
@@ -67,9 +68,9 @@ type assembler struct {
 	first  time.Time      // when the first of it was read
 }
 
-func newAssembler(r *core.Redactor, out chan<- chunk) *assembler {
+func newAssembler(r *redact.Redactor, out chan<- chunk) *assembler {
 	return &assembler{
-		filters: map[core.EventType]*core.TextFilter{core.TypeStdout: r.TextFilter(), core.TypeStderr: r.TextFilter()},
+		filters: map[core.EventType]*redact.TextFilter{core.TypeStdout: r.TextFilter(), core.TypeStderr: r.TextFilter()},
 		held:    map[core.EventType][]byte{}, total: map[core.EventType]int64{}, out: out,
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
+	"pgregory.net/rapid"
 )
 
 // said is an event of output as the tests read it.
@@ -24,7 +24,7 @@ type said struct {
 
 // assemble plays reads, each with the pause before it, and gives the events.
 // The streams end right behind the last one.
-func assemble(t *testing.T, r *core.Redactor, reads []piece, pauses ...time.Duration) ([]said, *assembler) {
+func assemble(t *testing.T, r *redact.Redactor, reads []piece, pauses ...time.Duration) ([]said, *assembler) {
 	t.Helper()
 	out := make(chan chunk)
 	pieces := make(chan piece)
@@ -90,7 +90,7 @@ func TestReadsBecomeEvents(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got, _ := assemble(t, core.NewRedactor(nil), tt.reads, tt.pauses...)
+				got, _ := assemble(t, redact.NewRedactor(nil), tt.reads, tt.pauses...)
 				if d := cmp.Diff(tt.want, got); d != "" {
 					t.Error(d)
 				}
@@ -117,13 +117,13 @@ func every(n int, d time.Duration) []time.Duration {
 
 func TestSecretsAreTakenOutOfEachStreamAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := core.NewRedactor([]string{"correct-horse-battery"})
+		r := redact.NewRedactor([]string{"correct-horse-battery"})
 		got, a := assemble(t, r, []piece{out("x correct-ho"), bad("correct-hat "), out("rse-battery y")}, 0, 20*time.Millisecond, 20*time.Millisecond)
 		joined := map[core.EventType]string{}
 		for _, s := range got {
 			joined[s.Stream] += s.Text
 		}
-		want := map[core.EventType]string{core.TypeStdout: "x " + core.Redacted + " y", core.TypeStderr: "correct-hat "}
+		want := map[core.EventType]string{core.TypeStdout: "x " + redact.Redacted + " y", core.TypeStderr: "correct-hat "}
 		if d := cmp.Diff(want, joined); d != "" {
 			t.Error(d)
 		}
@@ -158,7 +158,7 @@ func TestEveryByteIsInTheEventsInOrder(t *testing.T) {
 			reads = append(reads, piece{stream: stream, data: b})
 			want[stream] = append(want[stream], b...)
 		}
-		got, a := assemble(t, core.NewRedactor(nil), reads)
+		got, a := assemble(t, redact.NewRedactor(nil), reads)
 		for _, stream := range []core.EventType{core.TypeStdout, core.TypeStderr} {
 			var joined []byte
 			for _, s := range got {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/journal"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
 // managed is one process of a Supervisor. Its loop alone writes the journal;
@@ -18,10 +20,10 @@ type managed struct {
 	s       *Supervisor
 	id      string
 	owner   string
-	journal *core.Journal
+	journal *journal.Journal
 	child   *child
 	feed    *feed // nil without input
-	redact  *core.Redactor
+	redact  *redact.Redactor
 
 	chunks    chan chunk
 	assembler *assembler
@@ -49,14 +51,15 @@ type mark struct {
 }
 
 func newManaged(s *Supervisor, r core.ProcessStart) *managed {
+	red := redact.NewRedactor(r.Secrets)
 	spec := r.Spec
-	spec.Argv = append([]string{}, r.Redactor.Strings(spec.Argv)...)
-	spec.Title, spec.CWD = r.Redactor.String(spec.Title), r.Redactor.String(spec.CWD)
-	spec.Metadata = r.Redactor.Metadata(spec.Metadata)
+	spec.Argv = append([]string{}, red.Strings(spec.Argv)...)
+	spec.Title, spec.CWD = red.String(spec.Title), red.String(spec.CWD)
+	spec.Metadata = red.Metadata(spec.Metadata)
 	m := &managed{
-		s: s, id: r.ID, owner: r.Owner, redact: r.Redactor,
-		facts: facts{spec: spec, path: r.Redactor.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
-		journal: core.NewJournal(core.JournalOptions{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
+		s: s, id: r.ID, owner: r.Owner, redact: red,
+		facts: facts{spec: spec, path: red.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
+		journal: journal.NewJournal(journal.JournalOptions{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
 			Timeout: s.opt.StoreTimeout, Stop: s.opt.StopOnStoreFailure, Logger: s.log, Outage: &s.outage}),
 		chunks: make(chan chunk, chunksAhead), poke: make(chan struct{}, 1),
 		exited: make(chan struct{}), over: make(chan struct{}), settled: make(chan struct{}),
@@ -98,7 +101,7 @@ func (m *managed) begin(c *child, keys []core.KeyRecord) (core.ProcessSnapshot, 
 	if !spec.Stdin {
 		c.stdin.Close()
 	}
-	snap, err := m.write(keys, core.Entry{Type: core.ProcessStarted, At: m.facts.started,
+	snap, err := m.write(keys, journal.Entry{Type: core.ProcessStarted, At: m.facts.started,
 		Data: encode(dataStarted{c.pid, m.facts.path, spec.Argv, spec.CWD, spec.PTY})})
 	if err != nil { // and it may not run without being stored
 		_ = c.Kill()
@@ -133,7 +136,7 @@ func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, 
 	m.facts.failure = &core.TurnError{Code: e.Code, Message: message}
 	m.facts.exited, m.facts.finished = true, time.Now().UTC()
 	snap := m.facts.snapshot(0, "")
-	snap, err = m.write(keys, core.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
+	snap, err = m.write(keys, journal.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
 	if err == nil && m.journal.Lost() { // until it is stored only we know of it
 		close(m.over)
 		m.s.adopt(m)
@@ -337,12 +340,12 @@ func (m *managed) lastTry() {
 // output stores a chunk with all that waits behind it, and says whether there
 // may be more.
 func (m *managed) output(c chunk) (more bool) {
-	var entries []core.Entry
+	var entries []journal.Entry
 	var bytes int64
 	more = true
 	for {
 		m.count(c)
-		entries = append(entries, core.Entry{Type: c.stream, At: c.at, Data: c.data})
+		entries = append(entries, journal.Entry{Type: c.stream, At: c.at, Data: c.data})
 		if bytes += int64(len(c.data)); bytes >= commitBytes {
 			break
 		}
@@ -377,12 +380,12 @@ func (m *managed) count(c chunk) {
 }
 
 // stopping adds process_stopping to entries, once, when there is a stop.
-func (m *managed) stopping(entries []core.Entry) []core.Entry {
+func (m *managed) stopping(entries []journal.Entry) []journal.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if stop := m.facts.stop; stop != nil && !m.told {
 		m.told = true
-		entries = append(entries, core.Entry{Type: core.ProcessStopping, At: time.Now().UTC(),
+		entries = append(entries, journal.Entry{Type: core.ProcessStopping, At: time.Now().UTC(),
 			Data: encode(dataStopping{stop.cause, stop.reason, stop.note, stop.force})})
 	}
 	return entries
@@ -414,14 +417,14 @@ func (m *managed) finish() {
 	m.facts.stdout, m.facts.stderr = m.assembler.total[core.TypeStdout], m.assembler.total[core.TypeStderr]
 	p := m.facts.snapshot(0, "")
 	m.mu.Unlock()
-	entries := append(m.stopping(nil), core.Entry{Type: p.Status.Terminal(), At: p.FinishedAt, Data: p.TerminalData()})
+	entries := append(m.stopping(nil), journal.Entry{Type: p.Status.Terminal(), At: p.FinishedAt, Data: p.TerminalData()})
 	m.write(m.takeKeys(), entries...)
 }
 
 // write commits entries with the snapshot and shows it. Where the server is to
 // stop when the store fails, that ends the process.
-func (m *managed) write(keys []core.KeyRecord, entries ...core.Entry) (core.ProcessSnapshot, error) {
-	snap, err := m.journal.Write(m.s.ctx, core.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
+func (m *managed) write(keys []core.KeyRecord, entries ...journal.Entry) (core.ProcessSnapshot, error) {
+	snap, err := m.journal.Write(m.s.ctx, journal.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return core.ProcessRecord{Process: m.facts.snapshot(seq, d)}

@@ -11,7 +11,7 @@ import (
 // startOf asks for a program without input.
 func startOf(path string, args ...string) core.ProcessStart {
 	return core.ProcessStart{
-		ID: core.NewID(core.PrefixProcess), Owner: "o", Redactor: core.NewRedactor(nil),
+		ID: core.NewID(core.PrefixProcess), Owner: "o",
 		Spec: core.ProcessSpec{Executable: path, Argv: args, CWD: "/", EnvMode: core.EnvOverlay},
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
 // deaf says when it can be signalled, notes what comes and stays.
@@ -171,7 +171,7 @@ func TestAStreamOfLeftoverOutputCannotDelayTheEnd(t *testing.T) {
 }
 
 func TestShutdownEndsWhatRunsAndSaysWhy(t *testing.T) {
-	store := core.NewMemStore()
+	store := memstore.NewMemStore()
 	r := newRoom(t, roomOptions{store: store})
 	polite, stubborn := r.sh("echo up; sleep 600"), r.sh(deaf)
 	r.ready(polite.ID, "^up$")

@@ -17,8 +17,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
 // failing is a store that can be made to fail, to hang, or to fail and to keep
@@ -48,7 +49,7 @@ func (f *failing) Commit(ctx context.Context, b core.Batch) error {
 }
 
 func TestAProcessGoesOnWithoutItsJournalAndSaysSo(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store})
 	s := shell("echo one; read x; echo two; read x; echo three; read x")
 	s.Stdin = true
@@ -91,7 +92,7 @@ func TestAProcessGoesOnWithoutItsJournalAndSaysSo(t *testing.T) {
 }
 
 func TestTheEndOfAProcessIsStoredOnceTheStoreWorksAgain(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store})
 	p := r.sh("echo one; sleep 0.1; exit 4")
 	r.ready(p.ID, "^one$")
@@ -116,7 +117,7 @@ func TestTheEndOfAProcessIsStoredOnceTheStoreWorksAgain(t *testing.T) {
 }
 
 func TestAServerThatStopsOnStoreFailureEndsTheProcess(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store, stop: true})
 	s := shell("echo one; read x; echo two; sleep 600")
 	s.Stdin = true
@@ -136,7 +137,7 @@ func TestAServerThatStopsOnStoreFailureEndsTheProcess(t *testing.T) {
 }
 
 func TestAStoreThatHangsDelaysNoKill(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store, limits: core.Limits{StoreTimeout: 500 * time.Millisecond}})
 	p := r.sh("echo one; while :; do echo more; done")
 	r.ready(p.ID, "^one$")
@@ -189,7 +190,7 @@ func TestTheOldestOutputGoesWhenThereIsTooMuch(t *testing.T) {
 // sink is a store that keeps no output, but its hash and the most memory that
 // was alive at any commit.
 type sink struct {
-	*core.MemStore
+	*memstore.MemStore
 	hash hash.Hash
 	peak uint64
 }
@@ -224,7 +225,7 @@ func TestAHundredMegabytesComeThroughByteForByteInLittleMemory(t *testing.T) {
 		t.Skip("100 MB take a while")
 	}
 	const size, most = 100 << 20, 8 << 20 // and so 16 MiB with what waits to be collected
-	store := &sink{MemStore: core.NewMemStore(), hash: sha256.New()}
+	store := &sink{MemStore: memstore.NewMemStore(), hash: sha256.New()}
 	r := newRoom(t, roomOptions{store: store})
 	runtime.GC()
 	before := liveHeap()
@@ -248,9 +249,9 @@ func TestAHundredMegabytesComeThroughByteForByteInLittleMemory(t *testing.T) {
 }
 
 func TestShutdownWaitsForNoDisk(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	s := NewSupervisor(SupervisorOptions{Local: NewLocal(Options{Instance: store.Instance()}), Store: store})
-	h := core.New(core.Config{Store: store, Processes: s})
+	h := harness.New(harness.Config{Store: store, Processes: s})
 	p, err := h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("while :; do echo more; sleep 0.01; done")})
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +275,7 @@ func TestShutdownWaitsForNoDisk(t *testing.T) {
 }
 
 func TestACloseDoesNotWaitForAnAttemptToRecover(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store, limits: core.Limits{StoreTimeout: 4 * time.Second}})
 	p := r.sh("echo one; trap '' INT TERM; while :; do echo more; sleep 0.01; done")
 	r.ready(p.ID, "^one$")
@@ -297,7 +298,7 @@ func TestACloseDoesNotWaitForAnAttemptToRecover(t *testing.T) {
 }
 
 func TestAProcessThatWasGivenUpAndComesToTheDiskLateIsPutToRest(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store, stop: true})
 	store.late.Store(true)
 	_, err := r.h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("sleep 600")})
@@ -323,7 +324,7 @@ func TestAProcessThatWasGivenUpAndComesToTheDiskLateIsPutToRest(t *testing.T) {
 }
 
 func TestAProcessThatCouldNotStartIsKnownThoughItIsNotStored(t *testing.T) {
-	store := &failing{Store: core.NewMemStore()}
+	store := &failing{Store: memstore.NewMemStore()}
 	r := newRoom(t, roomOptions{store: store})
 	store.fail.Store(true)
 	p := r.start(core.ProcessSpec{Executable: "/nowhere/at/all"})

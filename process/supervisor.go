@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/journal"
 )
 
 // SupervisorOptions configure a Supervisor. Local and Store are required.
@@ -34,7 +35,7 @@ type Supervisor struct {
 	opt SupervisorOptions
 	log *slog.Logger
 
-	outage core.Outage // of the store
+	outage journal.Outage // of the store
 
 	mu       sync.Mutex
 	procs    map[string]*managed

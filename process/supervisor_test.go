@@ -16,15 +16,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
 // room is a Supervisor with a harness above it and a store below.
 type room struct {
 	t     *testing.T
 	s     *Supervisor
-	h     *core.Harness
+	h     *harness.Harness
 	store core.Store
 }
 
@@ -43,13 +45,13 @@ func newRoom(t *testing.T, o roomOptions) *room {
 	t.Helper()
 	r := &room{t: t, store: o.store}
 	if r.store == nil {
-		r.store = core.NewMemStore()
+		r.store = memstore.NewMemStore()
 	}
 	o.local.Instance = r.store.Instance()
 	o.local.PathDirs = o.dirs
 	r.s = NewSupervisor(SupervisorOptions{Local: NewLocal(o.local), Store: r.store, OutputCap: o.cap, StopOnStoreFailure: o.stop, PathDirs: o.dirs,
 		StoreTimeout: o.limits.StoreTimeout})
-	r.h = core.New(core.Config{Store: r.store, Processes: r.s, Limits: o.limits, Environ: o.env})
+	r.h = harness.New(harness.Config{Store: r.store, Processes: r.s, Limits: o.limits, Environ: o.env})
 	t.Cleanup(r.close)
 	return r
 }
@@ -380,7 +382,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 	s.Title = "with outer-secret-value"
 	p := r.end(r.start(s).ID)
 	out, errs := r.output(p.ID)
-	if want := core.Redacted + " " + core.Redacted + " ok"; out != want || errs != core.Redacted {
+	if want := redact.Redacted + " " + redact.Redacted + " ok"; out != want || errs != redact.Redacted {
 		t.Errorf("%q and %q", out, errs)
 	}
 	all, err := json.Marshal([]any{p, r.events(p.ID)})
@@ -434,7 +436,7 @@ func (r *room) fastExit(i int) {
 }
 
 func TestOutputIsReadableAfterTheServerIsGone(t *testing.T) {
-	store := core.NewMemStore()
+	store := memstore.NewMemStore()
 	r := newRoom(t, roomOptions{store: store})
 	p := r.end(r.sh("echo one; echo two >&2").ID)
 	r.close()
@@ -451,7 +453,7 @@ func TestOutputIsReadableAfterTheServerIsGone(t *testing.T) {
 }
 
 func TestProcessesOfADeadServerHaveFailed(t *testing.T) {
-	store := core.NewMemStore()
+	store := memstore.NewMemStore()
 	r := newRoom(t, roomOptions{store: store})
 	p := r.sh("echo up; sleep 600")
 	r.ready(p.ID, "^up$")
@@ -597,7 +599,7 @@ func (m meeting) Key(ctx context.Context, owner, tool, key string) (core.KeyReco
 }
 
 func TestOneKeyOnTwoServersRunsACommandOnce(t *testing.T) {
-	store, met := core.NewMemStore(), &sync.WaitGroup{}
+	store, met := memstore.NewMemStore(), &sync.WaitGroup{}
 	met.Add(2)
 	ran := filepath.Join(t.TempDir(), "ran")
 	req := core.StartProcessRequest{Spec: shell("echo x >> " + ran), Once: core.Once{Tool: "start_process", Key: "k", Args: []byte(`{}`)}}
@@ -633,7 +635,7 @@ func TestOneKeyOnTwoServersRunsACommandOnce(t *testing.T) {
 }
 
 func TestAStartWhoseKeyAnotherHasIsUndone(t *testing.T) {
-	store := core.NewMemStore()
+	store := memstore.NewMemStore()
 	s := NewSupervisor(SupervisorOptions{Local: NewLocal(Options{Instance: store.Instance()}), Store: store})
 	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
 	k := core.KeyRecord{Owner: "o", Tool: "start_process", Key: "k", Resource: "prc_other", At: time.Now()}
@@ -643,7 +645,7 @@ func TestAStartWhoseKeyAnotherHasIsUndone(t *testing.T) {
 	spec := shell("sleep 1000")
 	spec.CWD = t.TempDir()
 	k.Resource = "prc_one"
-	p, err := s.Start(t.Context(), core.ProcessStart{ID: "prc_one", Owner: "o", Spec: spec, Redactor: core.NewRedactor(nil), Keys: []core.KeyRecord{k}})
+	p, err := s.Start(t.Context(), core.ProcessStart{ID: "prc_one", Owner: "o", Spec: spec, Keys: []core.KeyRecord{k}})
 	if core.CodeOf(err) != core.CodeIdempotency {
 		t.Errorf("%+v, %v", p, err)
 	}

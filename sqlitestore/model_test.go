@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
+	"pgregory.net/rapid"
 )
 
 // TestTheStoreDoesWhatTheOneInMemoryDoes runs random calls on both stores and
@@ -31,7 +31,7 @@ func TestServersOnOneFileDoWhatOneStoreInMemoryDoes(t *testing.T) {
 
 func compareWithMemory(t *testing.T, servers ...*Store) {
 	t.Helper()
-	memory := core.NewMemStore()
+	memory := memstore.NewMemStore()
 	ids := []string{"", "ins_a", "ins_b"}
 	for _, s := range servers {
 		ids = append(ids, s.Instance())

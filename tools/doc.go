@@ -1,6 +1,6 @@
 // Package tools is the MCP surface of the harness: what an agent, an IDE or a
 // person sees of it. It registers tools on an mcp-go MCPServer and turns every
-// call into one call of core.Harness and one reply.
+// call into one call of harness.Harness and one reply.
 //
 // A tool is one file: an argument struct, a description and a function that
 // calls core. Everything else is the same for all of them and lives here once:

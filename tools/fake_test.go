@@ -17,7 +17,7 @@ import (
 // fake is a harness of which a test scripts the methods that it needs; any
 // other panics, which the test then sees as an internal error.
 type fake struct {
-	harness
+	backend
 	start     func(core.StartRequest) (core.SessionView, error)
 	send      func(core.SendRequest) (core.Turn, error)
 	respond   func(core.RespondRequest) (core.Request, error)
@@ -144,12 +144,12 @@ func (r reply) code(t *testing.T) string {
 }
 
 // callTool makes a call over the protocol. arguments is JSON.
-func callTool(t *testing.T, h harness, o Options, tool, arguments string) reply {
+func callTool(t *testing.T, h backend, o Options, tool, arguments string) reply {
 	t.Helper()
 	return callOn(t, context.Background(), h, o, tool, arguments)
 }
 
-func callOn(t *testing.T, ctx context.Context, h harness, o Options, tool, arguments string) reply {
+func callOn(t *testing.T, ctx context.Context, h backend, o Options, tool, arguments string) reply {
 	t.Helper()
 	return callServer(t, ctx, newServer(h, o), tool, arguments)
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // Bounds of a form, in bytes.
@@ -164,7 +164,7 @@ func questionForm(qs []core.Question, version string) *form {
 	fields := map[string]any{}
 	var required []string
 	for _, q := range qs {
-		if q.Secret || core.SecretName(q.ID) || core.SecretName(q.Header) {
+		if q.Secret || redact.SecretName(q.ID) || redact.SecretName(q.Header) {
 			return nil
 		}
 		fields[q.ID] = questionField(q, version)
@@ -254,7 +254,7 @@ func schemaForm(schema json.RawMessage) *form {
 	}
 	for name, p := range s.Properties {
 		title, _ := p["title"].(string)
-		if core.SecretName(name) || core.SecretName(title) || p["format"] == "password" || p["writeOnly"] == true || !plainField(p) {
+		if redact.SecretName(name) || redact.SecretName(title) || p["format"] == "password" || p["writeOnly"] == true || !plainField(p) {
 			return nil
 		}
 	}

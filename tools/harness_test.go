@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
 	"github.com/harness-mcp/harness-mcp/tools"
+	"github.com/mark3labs/mcp-go/server"
 )
 
 // client calls tools over the protocol, on a real harness with the scripted
@@ -21,7 +22,7 @@ import (
 type client struct {
 	t   *testing.T
 	srv *server.MCPServer
-	h   *core.Harness
+	h   *harness.Harness
 	cwd string
 }
 
@@ -34,8 +35,8 @@ func withLimits(t *testing.T, o tools.Options, limits core.Limits, f func(c *cli
 	t.Helper()
 	dir, cwd := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h := core.New(core.Config{
-			Store:     core.NewMemStore(),
+		h := harness.New(harness.Config{
+			Store:     memstore.NewMemStore(),
 			Limits:    limits,
 			Providers: []core.Provider{demo.New(demo.Options{Dir: dir})},
 		})

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
-
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/internal/mcptest"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
 	"github.com/harness-mcp/harness-mcp/tools"
 	"github.com/harness-mcp/harness-mcp/tools/transport"
+	"github.com/mark3labs/mcp-go/server"
 )
 
 // person is a user in front of a client: it answers forms.
@@ -58,14 +59,14 @@ func does(action string) func(map[string]any) (any, error) {
 type house struct {
 	t   *testing.T
 	srv *server.MCPServer
-	h   *core.Harness
+	h   *harness.Harness
 	cwd string
 	url string // once it is served over HTTP
 }
 
 func newHouse(t *testing.T, o tools.Options, limits core.Limits) *house {
 	t.Helper()
-	h := core.New(core.Config{Store: core.NewMemStore(), Limits: limits, Providers: []core.Provider{demo.New(demo.Options{Dir: t.TempDir()})}})
+	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Limits: limits, Providers: []core.Provider{demo.New(demo.Options{Dir: t.TempDir()})}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

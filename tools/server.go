@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-
-	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // Options say how a server presents the harness. The zero value is usable.
@@ -49,14 +49,14 @@ const toolListTTL = 60_000
 
 // surface is what all calls of one server share. It does not change.
 type surface struct {
-	h     harness
+	h     backend
 	opts  Options
 	names map[string]bool
 	seal  sealer
 }
 
-// harness is what the tools call of core: every method is core.Harness's.
-type harness interface {
+// backend is what the tools call of the harness: every method is harness.Harness's.
+type backend interface {
 	StartSession(context.Context, core.Caller, core.StartRequest) (core.SessionView, error)
 	SendMessage(context.Context, core.Caller, core.SendRequest) (core.Turn, error)
 	FollowUp(context.Context, core.Caller, core.SendRequest) (core.Turn, error)
@@ -80,14 +80,14 @@ type harness interface {
 	WatchProcess(owner, id string, ch chan<- struct{}) (stop func(), ok bool)
 }
 
-var _ harness = (*core.Harness)(nil)
+var _ backend = (*harness.Harness)(nil)
 
 // NewServer makes an MCP server that offers the tools,
 // resources and prompts over h. Hand it to a
 // transport. It holds no state of its own and may serve many clients at once.
-func NewServer(h *core.Harness, opts Options) *server.MCPServer { return newServer(h, opts) }
+func NewServer(h *harness.Harness, opts Options) *server.MCPServer { return newServer(h, opts) }
 
-func newServer(h harness, opts Options) *server.MCPServer {
+func newServer(h backend, opts Options) *server.MCPServer {
 	s := newSurface(h, opts)
 	hooks := new(server.Hooks)
 	hooks.AddAfterListResources(s.listLive)
@@ -114,7 +114,7 @@ func newServer(h harness, opts Options) *server.MCPServer {
 	return srv
 }
 
-func newSurface(h harness, opts Options) *surface {
+func newSurface(h backend, opts Options) *surface {
 	if opts.Wait == 0 {
 		opts.Wait = DefaultWait
 	}

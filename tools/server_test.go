@@ -11,9 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/harness-mcp/harness-mcp/core/harness"
 	"go.uber.org/goleak"
-
-	"github.com/harness-mcp/harness-mcp/core"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // listTools asks a server for its tools, over the protocol.
 func listTools(t *testing.T, o Options) []map[string]json.RawMessage {
 	t.Helper()
-	srv := NewServer(new(core.Harness), o)
+	srv := NewServer(new(harness.Harness), o)
 	raw, err := json.Marshal(srv.HandleMessage(context.Background(),
 		json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)))
 	if err != nil {

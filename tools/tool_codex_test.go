@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
 	"github.com/harness-mcp/harness-mcp/tools"
 )
@@ -23,7 +25,7 @@ func (p asCodex) Spec() core.Spec {
 func newCodexHouse(t *testing.T, o tools.Options) *house {
 	t.Helper()
 	o.Compat = tools.CompatCodex
-	h := core.New(core.Config{Store: core.NewMemStore(), Providers: []core.Provider{asCodex{demo.New(demo.Options{Dir: t.TempDir()})}}})
+	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{asCodex{demo.New(demo.Options{Dir: t.TempDir()})}}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
 )
 
 type sendInputArgs struct {
@@ -29,7 +30,7 @@ var sendInputTool = tool[sendInputArgs, *processObject]{
 	hints:  decides,
 	output: processOutput,
 	run: func(ctx context.Context, c *call, in sendInputArgs) (*processObject, error) {
-		if err := core.CheckPattern(in.Pattern); err != nil {
+		if err := harness.CheckPattern(in.Pattern); err != nil {
 			return nil, err
 		}
 		input, err := in.input()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
 )
 
 type startProcessArgs struct {
@@ -36,7 +37,7 @@ var startProcessTool = tool[startProcessArgs, *processObject]{
 	hints:  hints{destructive: true, openWorld: true},
 	output: processOutput,
 	run: func(ctx context.Context, c *call, in startProcessArgs) (*processObject, error) {
-		if err := core.CheckPattern(in.Pattern); err != nil {
+		if err := harness.CheckPattern(in.Pattern); err != nil {
 			return nil, err
 		}
 		p, err := c.h.StartProcess(ctx, c.caller, core.StartProcessRequest{Spec: in.spec(), Once: c.once})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/internal/schema"
 	"github.com/harness-mcp/harness-mcp/internal/telemetry"
 	"github.com/harness-mcp/harness-mcp/internal/worktree"
@@ -25,7 +27,7 @@ const shutdownTime = 5 * time.Second
 // house is everything that a serving command is made of.
 type house struct {
 	store     core.Store
-	harness   *core.Harness
+	harness   *harness.Harness
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry // nil: off
 	owner     string               // whose resources a client in this process sees; "" for the local owner's
@@ -54,7 +56,7 @@ func build(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	}
 	runner := process.NewLocal(process.Options{Log: store, Instance: store.Instance(), PathDirs: c.PathDir, Logger: log})
 	limits := c.limits()
-	h := core.New(core.Config{
+	h := harness.New(harness.Config{
 		Store: store,
 		Processes: process.NewSupervisor(process.SupervisorOptions{
 			Local: runner, Store: store, StoreTimeout: limits.StoreTimeout, StopOnStoreFailure: limits.StopOnStoreFailure,
@@ -115,7 +117,7 @@ func reader(ctx context.Context, c *Common, errw io.Writer) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := core.New(core.Config{Store: store, Limits: c.limits(), Logger: log, Environ: os.Environ(), Reap: reaper(store, log)})
+	h := harness.New(harness.Config{Store: store, Limits: c.limits(), Logger: log, Environ: os.Environ(), Reap: reaper(store, log)})
 	return &house{store: store, harness: h, log: log, owner: core.AllOwners}, nil
 }
 
@@ -142,7 +144,7 @@ func (c *Common) journalExists() (bool, error) {
 
 func openStore(ctx context.Context, c *Common, log *slog.Logger) (core.Store, error) {
 	if c.Durability == "off" {
-		return core.NewMemStore(), nil
+		return memstore.NewMemStore(), nil
 	}
 	if info, err := os.Stat(c.DB); err == nil && info.IsDir() {
 		return nil, misused("Give a file in it: --db "+filepath.Join(c.DB, "journal.db")+".", "--db %s is a folder", c.DB)

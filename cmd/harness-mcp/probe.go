@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
 	"github.com/harness-mcp/harness-mcp/internal/modelserver"
 	"github.com/harness-mcp/harness-mcp/providers"
 )
@@ -39,7 +40,7 @@ func (p *probed) lines() []string {
 
 // probe drives an installed CLI through a turn, an approval and an interrupt
 // on the built-in model. The demo agent needs none.
-func probe(ctx context.Context, h *core.Harness, provider string) *probed {
+func probe(ctx context.Context, h *harness.Harness, provider string) *probed {
 	p := &probed{}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -79,7 +80,7 @@ func (p *probed) step(what string, do func() error) error {
 	return nil
 }
 
-func (p *probed) drive(ctx context.Context, h *core.Harness, l providers.Loopback, provider, root, url string) error {
+func (p *probed) drive(ctx context.Context, h *harness.Harness, l providers.Loopback, provider, root, url string) error {
 	env, err := l.Env(root, url)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (p *probed) drive(ctx context.Context, h *core.Harness, l providers.Loopbac
 
 // bench plays single steps in one session.
 type bench struct {
-	h       *core.Harness
+	h       *harness.Harness
 	me      core.Caller
 	session string
 }

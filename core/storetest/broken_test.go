@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
 // broken is a good store with some of its methods replaced. A nil field means
@@ -506,7 +507,7 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 				t.Fatalf("there is no check %q", tc.caught)
 			}
 			caught[tc.caught] = true
-			tc.store.Store = core.NewMemStore()
+			tc.store.Store = memstore.NewMemStore()
 			if err := check.Run(t.Context(), tc.store); err == nil {
 				t.Errorf("the check %q did not notice", tc.caught)
 			}
@@ -522,9 +523,9 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 // TestTheGoodStorePasses keeps the test above honest: what it breaks is right
 // before.
 func TestTheGoodStorePasses(t *testing.T) {
-	Run(t, func(*testing.T) core.Store { return &broken{Store: core.NewMemStore()} })
-	RunReopen(t, func(*testing.T) core.Store { return core.NewMemStore() }, func(t *testing.T, s core.Store) core.Store {
-		next := s.(*core.MemStore).Reopen()
+	Run(t, func(*testing.T) core.Store { return &broken{Store: memstore.NewMemStore()} })
+	RunReopen(t, func(*testing.T) core.Store { return memstore.NewMemStore() }, func(t *testing.T, s core.Store) core.Store {
+		next := s.(*memstore.MemStore).Reopen()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -534,13 +535,13 @@ func TestTheGoodStorePasses(t *testing.T) {
 
 func TestAStoreThatForgetsIsCaught(t *testing.T) {
 	for _, c := range ReopenChecks()[:2] {
-		err := c.Run(t.Context(), core.NewMemStore(), func(core.Store) core.Store { return core.NewMemStore() })
+		err := c.Run(t.Context(), memstore.NewMemStore(), func(core.Store) core.Store { return memstore.NewMemStore() })
 		if err == nil {
 			t.Errorf("the check %q did not notice", c.Name)
 		}
 	}
 	same := func(s core.Store) core.Store { return s }
-	if err := ReopenChecks()[2].Run(t.Context(), core.NewMemStore(), same); err == nil {
+	if err := ReopenChecks()[2].Run(t.Context(), memstore.NewMemStore(), same); err == nil {
 		t.Error("an instance that stays the same was not noticed")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
 // TestWhatACrashMayNotLeaveIsNoticed hands the look after a crash a store that
@@ -30,7 +31,7 @@ func TestWhatACrashMayNotLeaveIsNoticed(t *testing.T) {
 		"what stands in an event": {stored, func(b *core.Batch) { b.Events[0].Data = []byte(`{}`) }, "the events:"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := core.NewMemStore()
+			s := memstore.NewMemStore()
 			for seq := uint64(0); seq < stored; {
 				b := crashBatch(id, "ins_x", seq)
 				seq = b.Events[len(b.Events)-1].Seq
@@ -55,7 +56,7 @@ func TestWhatACrashMayNotLeaveIsNoticed(t *testing.T) {
 }
 
 func TestAWriterSaysWhatWasAcknowledgedUntilTheStoreFails(t *testing.T) {
-	s := core.NewMemStore()
+	s := memstore.NewMemStore()
 	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/providers/demo"
 )
 
@@ -39,8 +41,8 @@ const shutdownTime = 5 * time.Second
 // store forgets everything at the end; package sqlitestore has one that does
 // not.
 func run(ctx context.Context, w io.Writer, agent core.Provider, prompt string) (err error) {
-	store := core.NewMemStore()
-	h := core.New(core.Config{Store: store, Providers: []core.Provider{agent}})
+	store := memstore.NewMemStore()
+	h := harness.New(harness.Config{Store: store, Providers: []core.Provider{agent}})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 		defer cancel()
@@ -76,7 +78,7 @@ func run(ctx context.Context, w io.Writer, agent core.Provider, prompt string) (
 }
 
 // attend waits for the turn and answers what the agent asks on the way.
-func attend(ctx context.Context, w io.Writer, h *core.Harness, me core.Caller, turn string) error {
+func attend(ctx context.Context, w io.Writer, h *harness.Harness, me core.Caller, turn string) error {
 	for {
 		got, err := h.Await(ctx, me, core.AwaitRequest{
 			IDs: []string{turn}, Wait: time.Minute, WakeOnRequest: true,
@@ -101,7 +103,7 @@ func attend(ctx context.Context, w io.Writer, h *core.Harness, me core.Caller, t
 
 // decide approves everything and takes the first choice of every question. A
 // real program would ask someone.
-func decide(ctx context.Context, w io.Writer, h *core.Harness, me core.Caller, ask core.Request) error {
+func decide(ctx context.Context, w io.Writer, h *harness.Harness, me core.Caller, ask core.Request) error {
 	answer := core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}
 	if ask.Kind == core.KindQuestion {
 		answer = core.Response{Action: core.ActionAnswer, Answers: map[string][]string{}}
@@ -116,7 +118,7 @@ func decide(ctx context.Context, w io.Writer, h *core.Harness, me core.Caller, a
 
 // printJournal prints every event of the turn but the pieces of messages,
 // which stand in the messages again.
-func printJournal(ctx context.Context, w io.Writer, h *core.Harness, owner, turn string) error {
+func printJournal(ctx context.Context, w io.Writer, h *harness.Harness, owner, turn string) error {
 	after := uint64(0)
 	for {
 		page, err := h.Replay(ctx, owner, core.ReplayRequest{ID: turn, After: after})

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
@@ -37,9 +39,9 @@ const wait = 10 * time.Second
 
 // run does what the command is for.
 func run(ctx context.Context, out io.Writer) (err error) {
-	store := core.NewMemStore() // sqlitestore has one that remembers
+	store := memstore.NewMemStore() // sqlitestore has one that remembers
 	local := process.NewLocal(process.Options{Log: store, Instance: store.Instance()})
-	h := core.New(core.Config{
+	h := harness.New(harness.Config{
 		Store:     store,
 		Processes: process.NewSupervisor(process.SupervisorOptions{Local: local, Store: store}),
 		Environ:   os.Environ(),
@@ -78,7 +80,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 }
 
 // await waits for a line that matches, or without a pattern for the end.
-func await(ctx context.Context, h *core.Harness, out io.Writer, id, pattern string, after uint64) error {
+func await(ctx context.Context, h *harness.Harness, out io.Writer, id, pattern string, after uint64) error {
 	res, err := h.Await(ctx, me, core.AwaitRequest{IDs: []string{id}, Pattern: pattern, After: after, Wait: wait})
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func await(ctx context.Context, h *core.Harness, out io.Writer, id, pattern stri
 }
 
 // journal prints what happened, in order.
-func journal(ctx context.Context, h *core.Harness, out io.Writer, id string) error {
+func journal(ctx context.Context, h *harness.Harness, out io.Writer, id string) error {
 	page, err := h.Replay(ctx, me.Owner, core.ReplayRequest{ID: id})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
 	"github.com/harness-mcp/harness-mcp/sqlitestore"
 )
 
@@ -86,16 +87,16 @@ func (c *talk) Close(context.Context) error {
 }
 
 // newHarness is the whole stack but for the agents' processes.
-func newHarness(ctx context.Context, path string) (*core.Harness, *sqlitestore.Store, error) {
+func newHarness(ctx context.Context, path string) (*harness.Harness, *sqlitestore.Store, error) {
 	s, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Durability: *durability})
 	if err != nil {
 		return nil, nil, err
 	}
-	h := core.New(core.Config{Store: s, Providers: []core.Provider{talker{}}, Limits: core.Limits{MaxSessions: 1 << 20}})
+	h := harness.New(harness.Config{Store: s, Providers: []core.Provider{talker{}}, Limits: core.Limits{MaxSessions: 1 << 20}})
 	return h, s, nil
 }
 
-func startAll(ctx context.Context, h *core.Harness, dir string, n int) ([]string, error) {
+func startAll(ctx context.Context, h *harness.Harness, dir string, n int) ([]string, error) {
 	ids := make([]string, n)
 	return ids, sideBySide(n, func(i int) error {
 		v, err := h.StartSession(ctx, caller, core.StartRequest{Config: core.SessionConfig{Provider: "bench", CWD: dir}})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 	"github.com/harness-mcp/harness-mcp/internal/acpscript"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
@@ -310,7 +312,7 @@ func TestAPromptIsNoCommand(t *testing.T) {
 // agent does not say, the turn has one terminal and the session an end.
 func TestSilenceEndsWithinItsDeadline(t *testing.T) {
 	b := newTable(t, acpscript.Options{StayAlive: true}, nil)
-	h := core.New(core.Config{Store: core.NewMemStore(), Providers: []core.Provider{b.provider}})
+	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{b.provider}})
 	ctx, cancel := context.WithTimeout(context.Background(), conntest.Patience)
 	defer cancel()
 	defer func() {

@@ -7,18 +7,20 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/harness"
+	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
 // hosted is the agent inside a real harness, as callers meet it.
 type hosted struct {
 	*testing.T
-	*core.Harness
+	*harness.Harness
 	me core.Caller
 }
 
 func host(t *testing.T) *hosted {
-	store := core.NewMemStore()
-	h := core.New(core.Config{Store: store, Providers: []core.Provider{fast(t)}})
+	store := memstore.NewMemStore()
+	h := harness.New(harness.Config{Store: store, Providers: []core.Provider{fast(t)}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

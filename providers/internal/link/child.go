@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
@@ -39,7 +40,7 @@ func Start(ctx context.Context, r process.Runner, spec process.Spec, name, hint 
 	if err != nil {
 		return nil, err
 	}
-	return started{child, append(core.SecretsOf(spec.Env), secrets...)}, nil
+	return started{child, append(redact.SecretsOf(spec.Env), secrets...)}, nil
 }
 
 // started is a child whose secrets are known.
@@ -52,10 +53,10 @@ type started struct {
 // the options of its provider.
 func Secrets(cfg core.SessionConfig) (secrets []string) {
 	for _, raw := range cfg.MCPServers {
-		secrets = append(secrets, core.SecretsIn(raw)...)
+		secrets = append(secrets, redact.SecretsIn(raw)...)
 	}
 	for _, raw := range cfg.ProviderOptions {
-		secrets = append(secrets, core.SecretsIn(raw)...)
+		secrets = append(secrets, redact.SecretsIn(raw)...)
 	}
 	return secrets
 }
@@ -115,9 +116,9 @@ func (c *Child) Drain() { _, _ = io.Copy(io.Discard, c.Stdout()) }
 // to the log only, and without its secrets. Those are taken out of the stream
 // and not of its end, which may begin in the middle of one.
 func (c *Child) readStderr(secrets []string) {
-	var filter *core.TextFilter // nil when nobody reads it
+	var filter *redact.TextFilter // nil when nobody reads it
 	if c.log.Enabled(context.Background(), slog.LevelDebug) {
-		filter = core.NewRedactor(secrets).TextFilter()
+		filter = redact.NewRedactor(secrets).TextFilter()
 	}
 	var logged []byte
 	buf := make([]byte, 4<<10)

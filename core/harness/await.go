@@ -1,0 +1,309 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Await waits until resources have come to rest, or one of them asks
+// something, or time runs out, which is no error. It ends no work. When ctx
+// ends it returns ctx's error.
+//
+// With a Pattern a process counts as finished when its output matches, or when
+// it has ended without.
+//
+// Errors: CodeInvalidArgument for a wrong number of ids or a pattern that
+// cannot be used, CodeNotFound, CodeStoreFailed.
+func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest) (core.AwaitResult, error) {
+	ids := distinct(r.IDs)
+	if len(ids) == 0 || len(ids) > maxAwaitIDs {
+		return core.AwaitResult{}, core.Errorf(core.CodeInvalidArgument, "await takes 1 to %d ids, not %d", maxAwaitIDs, len(ids)).
+			WithHint("Give turn, session, process or request ids.")
+	}
+	look, err := h.newLook(c.Owner, ids, r)
+	if err != nil {
+		return core.AwaitResult{}, err
+	}
+	defer look.end()
+	look.until = time.Now().Add(r.Wait)
+	deadline := time.NewTimer(r.Wait)
+	defer deadline.Stop()
+	var tick <-chan time.Time
+	if r.Progress != nil {
+		t := time.NewTicker(progressEvery)
+		defer t.Stop()
+		tick = t.C
+	}
+	over := false
+	for {
+		res, again, err := look.at(ctx)
+		if ctx.Err() != nil {
+			return core.AwaitResult{}, ctx.Err()
+		}
+		if err != nil {
+			return core.AwaitResult{}, err
+		}
+		over = over || look.late(again)
+		if out, done := judge(r, res); done || over {
+			return settleOrder(out, res), nil
+		}
+		var poll <-chan time.Time
+		if again > 0 {
+			poll = time.After(again)
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-look.wake:
+				waiting = r.Progress == nil && look.busy()
+			case <-poll:
+				waiting = false
+			case <-deadline.C:
+				over, waiting = true, false
+			case <-tick:
+				r.Progress(res)
+				// Time passes for what is shown even when nothing happens.
+				if res, _, err = look.at(ctx); err != nil {
+					return core.AwaitResult{}, err
+				}
+				if out, done := judge(r, res); done {
+					return settleOrder(out, res), nil
+				}
+			case <-ctx.Done():
+				return core.AwaitResult{}, ctx.Err()
+			}
+		}
+	}
+}
+
+// distinct keeps the first of equal ids.
+func distinct(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// look is one call's view of the resources it waits for.
+type look struct {
+	h        *Harness
+	owner    string
+	ids      []string
+	until    time.Time // when the wait is over
+	wake     chan struct{}
+	watched  map[any]func()    // by actor, or id of a process
+	hosts    map[string]*actor // where a turn or request was met last
+	matchers map[string]*matcher
+}
+
+func (h *Harness) newLook(owner string, ids []string, r core.AwaitRequest) (*look, error) {
+	l := &look{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, hosts: map[string]*actor{}, matchers: map[string]*matcher{}}
+	if r.Pattern == "" {
+		return l, nil
+	}
+	for _, id := range ids {
+		if !strings.HasPrefix(id, core.PrefixProcess) {
+			continue
+		}
+		m, err := newMatcher(r.Pattern, r.After)
+		if err != nil {
+			return nil, err
+		}
+		l.matchers[id] = m
+	}
+	switch n := len(l.matchers); {
+	case n == 0:
+		return nil, core.Errorf(core.CodeInvalidArgument, "pattern needs a process, and none is among the ids").WithDetail("field", "pattern")
+	case n > 1 && r.After > 0:
+		return nil, core.Errorf(core.CodeInvalidArgument, "after is a cursor of one process, and %d are among the ids", n).
+			WithHint("Leave after out, or await one process.").WithDetail("field", "after")
+	}
+	return l, nil
+}
+
+func (l *look) end() {
+	for _, stop := range l.watched {
+		stop()
+	}
+}
+
+// at reads the resources, after it has registered for the wakes of those
+// hosted here, so that no change falls between. again says when to look again
+// though nothing wakes, 0 for never: as some live elsewhere, or have output
+// that was not searched yet.
+func (l *look) at(ctx context.Context) (res []core.Resource, again time.Duration, err error) {
+	for _, id := range l.ids {
+		r, err := l.get(ctx, id)
+		if err != nil {
+			return nil, 0, err
+		}
+		hosted, fresh := l.watch(r)
+		if fresh {
+			if r, err = l.get(ctx, id); err != nil {
+				return nil, 0, err
+			}
+		}
+		if !hosted && !r.Done() {
+			again = sooner(again, pollOthers)
+		}
+		if m := l.matchers[id]; m != nil {
+			wait, err := l.search(ctx, m, r)
+			if err != nil {
+				return nil, 0, err
+			}
+			again = sooner(again, wait)
+			r.Matched, r.Searching = m.found, wait > 0
+		}
+		res = append(res, r)
+	}
+	return res, again, nil
+}
+
+// sooner gives the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// search looks for the pattern in what a process has said, for a while, and
+// says when to go on, 0 when all of it was searched.
+func (l *look) search(ctx context.Context, m *matcher, r core.Resource) (again time.Duration, err error) {
+	if m.found != nil || m.searched(r.Process.LastSeq) || m.giveUp(r.Process) {
+		return 0, nil
+	}
+	wait, cancel := context.WithDeadline(ctx, l.until)
+	defer cancel()
+	done := l.h.searches.begin(wait, l.owner)
+	if done == nil {
+		return atOnce, nil
+	}
+	defer done()
+	return m.read(ctx, func(ctx context.Context, after uint64) ([]core.Event, error) {
+		return l.h.events(ctx, core.EventQuery{Owner: l.owner, Resource: r.ID, After: after, Limit: core.MaxPage, MaxBytes: matchPage,
+			Types: []core.EventType{core.TypeStdout, core.TypeStderr}})
+	}, r.Process.LastSeq, l.until)
+}
+
+// late says that time ran out while there is still output to search.
+func (l *look) late(again time.Duration) bool {
+	return len(l.matchers) > 0 && again > 0 && !time.Now().Before(l.until)
+}
+
+// get is Harness.Get, which asks first where the resource was last.
+func (l *look) get(ctx context.Context, id string) (core.Resource, error) {
+	if a := l.hosts[id]; a != nil && l.h.liveActor(a.owner, a.id) == a {
+		if r, ok := a.find(id); ok {
+			return r, nil
+		}
+	}
+	r, err := l.h.Get(ctx, l.owner, id)
+	if err == nil && r.Session != nil && r.Kind != core.KindSession {
+		l.hosts[id] = l.h.liveActor(l.owner, r.Session.Session.ID)
+	}
+	return r, err
+}
+
+// busy says that all still work and ask nothing, as a glance shows. A wait is
+// woken by every commit of the sessions it is about, and nearly always sees only
+// this; to make a view of them each time took six times as long.
+func (l *look) busy() bool {
+	for _, id := range l.ids {
+		a := l.hosts[id]
+		if a == nil || l.h.liveActor(a.owner, a.id) != a || !a.view.Load().state.Works(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// watch registers for the wakes of a resource that is hosted here, once.
+func (l *look) watch(r core.Resource) (hosted, fresh bool) {
+	if r.Kind == core.KindProcess {
+		if l.watched[r.ID] != nil {
+			return true, false
+		}
+		if l.h.processes == nil || r.Done() {
+			return false, false
+		}
+		stop, ok := l.h.processes.Watch(l.owner, r.ID, l.wake)
+		if ok {
+			l.watched[r.ID] = stop
+		}
+		// One that is not there any more has ended between the two looks.
+		return ok, true
+	}
+	if r.Session == nil {
+		return false, false
+	}
+	a := l.h.liveActor(l.owner, r.Session.Session.ID)
+	if a == nil {
+		return false, false
+	}
+	if l.watched[a] == nil {
+		l.watched[a] = a.wakes.Watch(l.wake)
+		return true, true
+	}
+	return true, false
+}
+
+// judge says whether a wait is over, and why.
+func judge(r core.AwaitRequest, res []core.Resource) (core.Outcome, bool) {
+	done, asks, matched := 0, false, false
+	for _, x := range res {
+		if x.Settled() {
+			done++
+			matched = matched || x.Matched != nil
+			continue
+		}
+		asks = asks || r.WakeOnRequest && slices.ContainsFunc(x.Pending(), func(q core.Request) bool {
+			return !slices.Contains(r.IgnoreRequests, q.ID) && (r.HoldRequest == nil || !r.HoldRequest(q))
+		})
+	}
+	switch {
+	case (done == len(res) || r.Any) && matched:
+		return core.OutcomeMatched, true
+	case done == len(res) || r.Any && done > 0:
+		return core.OutcomeDone, true
+	case asks:
+		return core.OutcomeRequest, true
+	}
+	return core.OutcomeTimeout, false
+}
+
+// settleOrder puts what has finished first, in order of finishing.
+func settleOrder(o core.Outcome, res []core.Resource) core.AwaitResult {
+	out := core.AwaitResult{Outcome: o, Results: slices.Clone(res)}
+	slices.SortStableFunc(out.Results, func(x, y core.Resource) int {
+		dx, dy := x.Done(), y.Done()
+		if mx, my := x.Matched != nil, y.Matched != nil; mx != my && !dx && !dy {
+			if mx {
+				return -1
+			}
+			return 1
+		}
+		switch {
+		case dx && dy:
+			return cmp.Or(x.FinishedAt().Compare(y.FinishedAt()), cmp.Compare(x.FinishedSeq(), y.FinishedSeq()))
+		case dx:
+			return -1
+		case dy:
+			return 1
+		}
+		return 0
+	})
+	for _, x := range out.Results {
+		if !x.Settled() {
+			out.WaitingOn = append(out.WaitingOn, x.ID)
+		}
+	}
+	return out
+}

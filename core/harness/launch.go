@@ -1,0 +1,195 @@
+package harness
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// checkConfig completes a configuration and refuses what cannot be had, before
+// anything is opened.
+func (h *Harness) checkConfig(c core.Caller, cfg *core.SessionConfig) (core.Provider, core.Capabilities, error) {
+	var none core.Capabilities
+	p, ok := h.providers[cfg.Provider]
+	if !ok {
+		return nil, none, core.Errorf(core.CodeProviderUnknown, "there is no provider %q", cfg.Provider).
+			WithHint("Providers: %s. list_providers shows which are ready.", strings.Join(h.names, ", ")).WithDetail("providers", h.names)
+	}
+	t, ok := p.Spec().Transport(cfg.Transport)
+	if !ok {
+		return nil, none, core.Errorf(core.CodeOption, "provider %s has no transport %q", cfg.Provider, cfg.Transport).
+			WithHint("list_providers {provider: %q} shows them.", cfg.Provider)
+	}
+	cfg.Transport = t.Name
+	fillModes(cfg, h.limits.AnswerByUser)
+	if err := checkModes(*cfg, t); err != nil {
+		return nil, none, err
+	}
+	if err := checkCapabilities(*cfg, t.Capabilities); err != nil {
+		return nil, none, err
+	}
+	if err := checkOptions(*cfg, p.Spec()); err != nil {
+		return nil, none, err
+	}
+	if err := h.checkLoaderEnv(cfg.Env); err != nil {
+		return nil, none, err
+	}
+	if err := h.checkSchema(cfg.OutputSchema); err != nil {
+		return nil, none, err
+	}
+	if err := h.checkDirs(c, cfg); err != nil {
+		return nil, none, err
+	}
+	cfg.Timeouts = cfg.Timeouts.WithDefaults()
+	cfg.EnvNames = slices.Sorted(maps.Keys(cfg.Env))
+	cfg.MCPNames = slices.Sorted(maps.Keys(cfg.MCPServers))
+	cfg.SkillNames = cfg.Skills
+	cfg.OptionNames = slices.Sorted(maps.Keys(cfg.ProviderOptions))
+	return p, t.Capabilities, nil
+}
+
+func fillModes(cfg *core.SessionConfig, byUser bool) {
+	def := func(dst *string, v string) {
+		if *dst == "" {
+			*dst = v
+		}
+	}
+	def((*string)(&cfg.ApprovalMode), string(core.ApprovalDefault))
+	def((*string)(&cfg.SandboxMode), string(core.SandboxDefault))
+	def((*string)(&cfg.EnvMode), string(core.EnvOverlay))
+	def((*string)(&cfg.AnswerBy), string(core.AnswerByCaller))
+	if byUser {
+		cfg.AnswerBy = core.AnswerByUser
+	}
+}
+
+func checkModes(cfg core.SessionConfig, t core.TransportSpec) error {
+	bad := func(what, got string, have string) error {
+		return core.Errorf(core.CodeOption, "provider %s cannot do %s %q", cfg.Provider, what, got).WithHint("It can do: %s.", have)
+	}
+	if cfg.ApprovalMode != core.ApprovalDefault && !slices.Contains(t.Approval, cfg.ApprovalMode) {
+		return bad("approval_mode", string(cfg.ApprovalMode), core.JoinList(t.Approval))
+	}
+	if cfg.SandboxMode != core.SandboxDefault && !slices.Contains(t.Sandbox, cfg.SandboxMode) {
+		return bad("sandbox_mode", string(cfg.SandboxMode), core.JoinList(t.Sandbox))
+	}
+	if cfg.ReasoningEffort != "" && !slices.Contains(t.Efforts, cfg.ReasoningEffort) {
+		return bad("reasoning_effort", cfg.ReasoningEffort, cmp.Or(core.JoinList(t.Efforts), "none"))
+	}
+	if cfg.EnvMode != core.EnvOverlay && cfg.EnvMode != core.EnvReplace {
+		return core.Errorf(core.CodeInvalidArgument, "env_mode is overlay or replace, not %q", cfg.EnvMode)
+	}
+	if cfg.AnswerBy != core.AnswerByCaller && cfg.AnswerBy != core.AnswerByUser {
+		return core.Errorf(core.CodeInvalidArgument, "answer_by is caller or user, not %q", cfg.AnswerBy)
+	}
+	return nil
+}
+
+func checkCapabilities(cfg core.SessionConfig, c core.Capabilities) error {
+	for _, w := range []struct {
+		wanted  bool
+		support core.Support
+		what    string
+	}{
+		{len(cfg.MCPServers) > 0, c.PerSessionMCP, "take mcp_servers"},
+		{len(cfg.Skills) > 0, c.Skills, "take skills"},
+		{len(cfg.OutputSchema) > 0, c.StructuredOutput, "follow an output_schema"},
+		{cfg.ProviderSesID != "" && !cfg.Fork, c.Resume, "resume a conversation"},
+		{cfg.Fork, c.Fork, "fork a conversation"},
+	} {
+		if w.wanted && !w.support.OK() {
+			return core.Errorf(core.CodeCapability, "provider %s cannot %s", cfg.Provider, w.what).
+				WithHint("list_providers {provider: %q} shows what it can do.", cfg.Provider)
+		}
+	}
+	return nil
+}
+
+func checkOptions(cfg core.SessionConfig, spec core.Spec) error {
+	var unknown, known []string
+	for _, o := range spec.Options {
+		known = append(known, o.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.ProviderOptions)) {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return core.Errorf(core.CodeOption, "provider %s has no provider_options %s", cfg.Provider, strings.Join(unknown, ", ")).
+		WithHint("It has: %s.", cmp.Or(strings.Join(known, ", "), "none"))
+}
+
+// checkDirs makes the directories absolute, checks that they exist and keeps
+// them inside the allowed ones, symbolic links resolved.
+func (h *Harness) checkDirs(c core.Caller, cfg *core.SessionConfig) error {
+	cwd, err := h.dir(c, "cwd", cfg.CWD)
+	if err != nil {
+		return err
+	}
+	cfg.CWD = cwd
+	dirs := make([]string, len(cfg.AddDirs))
+	for i, d := range cfg.AddDirs {
+		if dirs[i], err = h.dir(c, "add_dirs", d); err != nil {
+			return err
+		}
+	}
+	if len(dirs) > 0 {
+		cfg.AddDirs = dirs
+	}
+	return nil
+}
+
+func (h *Harness) dir(c core.Caller, field, path string) (string, error) {
+	path, err := c.Resolve(field, path)
+	if err != nil {
+		return "", err
+	}
+	abs, err := filepath.Abs(path) // "" is this process's own directory
+	if err == nil {
+		var st os.FileInfo
+		if st, err = os.Stat(abs); err == nil && !st.IsDir() {
+			err = errors.New("it is not a directory")
+		}
+	}
+	if err != nil {
+		return "", core.Errorf(core.CodeInvalidArgument, "%s %q cannot be used: %w", field, path, plainPathError(err)).
+			WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
+	}
+	if len(h.limits.AllowDirs) == 0 {
+		return abs, nil
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err == nil && slices.ContainsFunc(h.limits.AllowDirs, func(allowed string) bool { return within(allowed, real) }) {
+		return abs, nil
+	}
+	return "", core.Errorf(core.CodeForbiddenPath, "%s %q is outside the allowed directories", field, path).
+		WithHint("Allowed: %s (--allow-dir).", strings.Join(h.limits.AllowDirs, ", "))
+}
+
+// plainPathError keeps the reason of a path error and leaves the call out.
+func plainPathError(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// within says whether path lies in dir, links resolved.
+func within(dir, path string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(real, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

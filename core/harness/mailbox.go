@@ -1,0 +1,161 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/machine"
+)
+
+// The mailbox carries a person's answer to the server that runs the session:
+// `harness-mcp respond` leaves it with the journal, the server takes it within
+// answerPoll, and what became of it is read back the same way. A server looks
+// only while an agent of its own waits for an answer.
+
+// LeaveAnswer answers a request of any owner as the file's owner, wherever its
+// session runs, and returns when the agent took the answer. It works for what
+// only a person may answer. An answer that nobody takes before ctx ends is
+// withdrawn.
+//
+// Errors: those of Respond; CodeSessionUnavailable when no server runs the
+// session; CodeResponseUncertain when the answer was taken and nothing more is
+// known; ctx's error when it was withdrawn in time.
+func (h *Harness) LeaveAnswer(ctx context.Context, requestID string, r core.Response) (core.Request, error) {
+	res, err := h.Get(ctx, core.AllOwners, requestID)
+	if err != nil {
+		return core.Request{}, err
+	}
+	if res.Kind != core.KindRequest {
+		return core.Request{}, core.Errorf(core.CodeInvalidArgument, "%s is a %s, not a request", requestID, res.Kind).
+			WithHint("Requests have ids that begin with %s.", core.PrefixRequest)
+	}
+	q := *res.Request
+	if q.Status.Ended() {
+		return q, answeredTooLate(q)
+	}
+	if _, err := core.CheckResponse(q.RequestSpec, r); err != nil {
+		return q, err
+	}
+	a := core.Answer{ID: core.NewID(core.PrefixAnswer), Owner: cmp.Or(q.Owner, res.Session.Session.Owner), SessionID: q.SessionID,
+		RequestID: q.ID, Response: &r, At: time.Now().UTC()}
+	if err := h.store.PutAnswer(ctx, a); err != nil {
+		return q, core.StoreError(err)
+	}
+	return h.awaitOutcome(ctx, a, q)
+}
+
+func answeredTooLate(q core.Request) *core.Error {
+	if q.Resolution != nil && q.Resolution.Reason == string(core.ReasonServerRestarted) {
+		return core.Errorf(core.CodeSessionUnavailable, "the server that asked %s has ended, and the agent with it", q.ID).
+			WithHint("Nothing waits for this answer. Continue the session with start_session {resume: %q}.", q.SessionID)
+	}
+	return machine.NotPending(q.ID, q.Status)
+}
+
+// awaitOutcome waits until the answer is settled or the request has ended.
+func (h *Harness) awaitOutcome(ctx context.Context, a core.Answer, q core.Request) (core.Request, error) {
+	for {
+		got, err := h.store.Answer(context.WithoutCancel(ctx), a.ID)
+		if err != nil {
+			return q, core.StoreError(err)
+		}
+		if o := got.Outcome; o != nil {
+			return o.Reply(q)
+		}
+		select {
+		case <-time.After(answerPoll / 2):
+		case <-ctx.Done():
+			return q, h.withdraw(ctx, a)
+		}
+		// A server that has died meanwhile is noticed here, and its requests
+		// expire.
+		res, err := h.Get(ctx, core.AllOwners, a.RequestID)
+		if err == nil && res.Request.Status.Ended() && !h.store.Alive(res.Session.Instance) {
+			return *res.Request, answeredTooLate(*res.Request)
+		}
+	}
+}
+
+// withdraw takes an answer back whose giver leaves.
+func (h *Harness) withdraw(ctx context.Context, a core.Answer) error {
+	sctx, cancel := h.short(context.WithoutCancel(ctx))
+	defer cancel()
+	first, err := h.store.SettleAnswer(sctx, a.ID, core.AnswerOutcome{Code: core.CodeRequestNotPending, Message: "the answer was withdrawn", At: time.Now().UTC()})
+	if err != nil {
+		return core.StoreError(err)
+	}
+	if !first {
+		return core.Errorf(core.CodeResponseUncertain, "the answer to %s was taken at the last moment", a.RequestID).
+			WithHint("inspect {id: %q} shows what became of it.", a.RequestID)
+	}
+	return ctx.Err()
+}
+
+// mail takes answers that were left for sessions of this server. It looks only
+// while an agent asks something.
+func (h *Harness) mail() {
+	var taking sync.Map // by answer id, so that one is taken once
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-h.asked:
+		}
+		tick := time.NewTicker(answerPoll)
+		for h.asking() {
+			select {
+			case <-h.quit:
+				tick.Stop()
+				return
+			case <-tick.C:
+				h.takeAnswers(&taking)
+			}
+		}
+		tick.Stop()
+	}
+}
+
+// asking says whether a session hosted here waits for an answer.
+func (h *Harness) asking() bool {
+	return slices.ContainsFunc(h.actorsOf(core.AllOwners), func(a *actor) bool { return a.view.Load().state.Asks() })
+}
+
+// takeAnswers gives the answers that lie there to their sessions.
+func (h *Harness) takeAnswers(taking *sync.Map) {
+	ctx, cancel := h.short(h.ctx)
+	defer cancel()
+	answers, err := h.store.Answers(ctx, h.store.Instance())
+	if err != nil {
+		h.log.Debug("looking for answers", "err", err)
+		return
+	}
+	for _, a := range answers {
+		if _, busy := taking.LoadOrStore(a.ID, true); !busy && a.Response != nil {
+			h.wg.Go(func() {
+				defer taking.Delete(a.ID)
+				h.takeAnswer(a)
+			})
+		}
+	}
+}
+
+func (h *Harness) takeAnswer(a core.Answer) {
+	o := core.AnswerOutcome{}
+	q, err := h.Respond(h.ctx, core.Caller{Owner: a.Owner, Client: "harness-mcp respond", User: true}, core.RespondRequest{RequestID: a.RequestID, Response: *a.Response})
+	if err == nil {
+		o.Request = &q
+	} else {
+		e := core.AsError(err)
+		o.Code, o.Message, o.Hint = e.Code, e.Error(), e.Hint
+	}
+	o.At = time.Now().UTC()
+	ctx, cancel := h.short(h.ctx)
+	defer cancel()
+	if _, err := h.store.SettleAnswer(ctx, a.ID, o); err != nil {
+		h.log.Warn("saying what became of an answer", "request", a.RequestID, "err", err)
+	}
+}

@@ -1,0 +1,216 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// callKey names a running call by its idempotency key.
+type callKey struct{ owner, tool, key string }
+
+// joined is a call that runs now; others with the same key wait for it.
+type joined struct {
+	hash string
+	done chan struct{}
+	val  any
+	err  error
+}
+
+// once makes a call idempotent. A key that is stored is answered for the same
+// resource as it is now; one whose call still runs joins it; another call's
+// arguments under the same key are a conflict. The key is stored by the commit
+// that makes the effect, so a call that started nothing leaves it free.
+func once[T any](ctx context.Context, h *Harness, c core.Caller, o core.Once,
+	now func(context.Context, core.KeyRecord) (T, error), run func(context.Context, *core.KeyRecord) (T, error)) (T, error) {
+	var zero T
+	if o.Key == "" {
+		return run(ctx, nil)
+	}
+	if len(o.Key) > maxKey {
+		return zero, core.Errorf(core.CodeInvalidArgument, "idempotency_key is longer than %d characters", maxKey)
+	}
+	rec := core.KeyRecord{Owner: c.Owner, Tool: o.Tool, Key: o.Key, ArgsHash: h.hash([]byte(o.Tool), o.Args), At: time.Now().UTC()}
+	k := callKey{c.Owner, o.Tool, o.Key}
+	h.mu.Lock()
+	if j := h.calls[k]; j != nil {
+		h.mu.Unlock()
+		return join2[T](ctx, h, j, rec, now)
+	}
+	j := &joined{hash: rec.ArgsHash, done: make(chan struct{})}
+	h.calls[k] = j
+	h.mu.Unlock()
+	// The first call outlives its caller: whoever repeats it joins it.
+	h.wg.Go(func() {
+		v, err := first(context.WithoutCancel(ctx), h, rec, now, run)
+		j.val, j.err = v, err
+		h.mu.Lock()
+		delete(h.calls, k)
+		h.mu.Unlock()
+		close(j.done)
+	})
+	return result[T](ctx, j)
+}
+
+func result[T any](ctx context.Context, j *joined) (T, error) {
+	var zero T
+	select {
+	case <-j.done:
+		if j.err != nil {
+			return zero, j.err
+		}
+		return j.val.(T), nil
+	case <-ctx.Done():
+		return zero, ctx.Err()
+	}
+}
+
+// join2 waits for the running call and answers for its resource as it is then.
+func join2[T any](ctx context.Context, h *Harness, j *joined, rec core.KeyRecord, now func(context.Context, core.KeyRecord) (T, error)) (T, error) {
+	if j.hash != rec.ArgsHash {
+		var zero T
+		return zero, keyConflict(rec.Key)
+	}
+	v, err := result[T](ctx, j)
+	if err != nil {
+		return v, err
+	}
+	if stored, kerr := h.storedKey(ctx, rec); kerr == nil && stored.Resource != "" {
+		return now(ctx, stored)
+	}
+	return v, nil
+}
+
+func first[T any](ctx context.Context, h *Harness, rec core.KeyRecord,
+	now func(context.Context, core.KeyRecord) (T, error), run func(context.Context, *core.KeyRecord) (T, error)) (T, error) {
+	var zero T
+	stored, err := h.settledKey(ctx, rec)
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return run(ctx, &rec)
+	case err != nil:
+		return zero, core.StoreError(err)
+	case stored.ArgsHash != rec.ArgsHash:
+		return zero, keyConflict(rec.Key)
+	case stored.Resource == "":
+		return zero, core.Errorf(core.CodeResponseUncertain, "an earlier call with this idempotency_key was cut off, and it is unknown whether it took effect").
+			WithHint("replay the session to see; then use a new key.")
+	}
+	return now(ctx, stored)
+}
+
+// settledKey looks a key up. A claim that was made just now is waited for:
+// another server may be at that call.
+func (h *Harness) settledKey(ctx context.Context, rec core.KeyRecord) (core.KeyRecord, error) {
+	for began := time.Now(); ; {
+		stored, err := h.storedKey(ctx, rec)
+		running := err == nil && stored.Resource == "" && stored.ArgsHash == rec.ArgsHash && time.Since(stored.At).Abs() < claimYoung
+		if !running || time.Since(began) >= claimWait {
+			return stored, err
+		}
+		select {
+		case <-time.After(claimPoll):
+		case <-ctx.Done():
+			return stored, ctx.Err()
+		case <-h.ctx.Done():
+			return stored, err
+		}
+	}
+}
+
+// storedKey looks a key up; one older than keyLife counts as free.
+func (h *Harness) storedKey(ctx context.Context, rec core.KeyRecord) (core.KeyRecord, error) {
+	if kept, ok := h.lostKeys.get(rec); ok && time.Since(kept.At) < keyLife {
+		return kept, nil
+	}
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	stored, err := h.store.Key(ctx, rec.Owner, rec.Tool, rec.Key)
+	if err != nil || time.Since(stored.At) < keyLife {
+		return stored, err
+	}
+	if err := h.store.DeleteKey(ctx, rec.Owner, rec.Tool, rec.Key); err != nil {
+		return stored, err
+	}
+	return stored, core.Errorf(core.CodeNotFound, "the key has expired")
+}
+
+func keyConflict(key string) *core.Error {
+	return core.Errorf(core.CodeIdempotency, "idempotency_key %q was used with other arguments", key).
+		WithHint("Use a new key for a new call; a repeated call must be the same to the letter, waits aside.")
+}
+
+// claimKey stores a key before an effect that cannot be taken back or joined
+// to a commit. A store that does not take it degrades to this server's memory,
+// as all of its work does: the key then holds for calls to this server, until
+// what it made is stored. With StopOnStoreFailure the call is refused instead.
+func (h *Harness) claimKey(ctx context.Context, k *core.KeyRecord) error {
+	if k == nil {
+		return nil
+	}
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	var conflict *core.ConflictError
+	err := h.store.PutKey(ctx, *k)
+	switch {
+	case errors.As(err, &conflict):
+		return core.KeyTaken(k.Key)
+	case err == nil, h.limits.StopOnStoreFailure, !h.lostKeys.claim(*k):
+		return core.StoreError(err)
+	}
+	h.log.Warn("an idempotency key is kept in memory only", "tool", k.Tool, "err", err)
+	return nil
+}
+
+// freeKey is told how the call went that claimed a key: the key is free if the
+// call was refused for certain. made is what the key answers for from now on,
+// when nothing stores that by itself.
+func (h *Harness) freeKey(k *core.KeyRecord, err error, made ...core.KeyRecord) {
+	if k == nil || core.IsContext(err) || core.CodeOf(err) == core.CodeResponseUncertain {
+		return
+	}
+	if h.lostKeys.settle(*k, err == nil, made) || err == nil {
+		return
+	}
+	ctx, cancel := h.short(h.ctx)
+	defer cancel()
+	if err := h.store.DeleteKey(ctx, k.Owner, k.Tool, k.Key); err != nil {
+		h.log.Warn("freeing an idempotency key", "err", err)
+	}
+}
+
+// What a stored key answers for, as it is now.
+
+func (h *Harness) keyedSession(ctx context.Context, k core.KeyRecord) (core.SessionView, error) {
+	return h.sessionView(ctx, k.Owner, k.Resource)
+}
+
+func (h *Harness) keyedTurn(ctx context.Context, k core.KeyRecord) (core.Turn, error) {
+	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
+	if err != nil {
+		return core.Turn{}, err
+	}
+	return *res.Turn, nil
+}
+
+func (h *Harness) keyedRequest(ctx context.Context, k core.KeyRecord) (core.Request, error) {
+	res, err := h.getRequest(ctx, k.Owner, k.Request)
+	if err != nil {
+		return core.Request{}, err
+	}
+	return *res.Request, nil
+}
+
+func (h *Harness) keyedInterrupt(ctx context.Context, k core.KeyRecord) (core.InterruptResult, error) {
+	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
+	if err != nil {
+		return core.InterruptResult{}, err
+	}
+	return core.InterruptResult{Turn: *res.Turn, QueuedTurns: len(res.Session.Session.Queue)}, nil
+}
+
+func (h *Harness) keyedResource(ctx context.Context, k core.KeyRecord) (core.Resource, error) {
+	return h.Get(ctx, k.Owner, k.Resource)
+}

@@ -1,7 +1,0 @@
-//go:build !race
-
-package core_test
-
-// idleBytes bounds what a quiet session takes without a child, with a margin:
-// heap and stacks.
-const idleBytes = 8 << 10

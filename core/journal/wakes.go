@@ -1,0 +1,37 @@
+package journal
+
+import "sync"
+
+// Wakes tells watchers that a resource has changed. Wakes merge; a watcher
+// reads the journal again from its cursor and so misses nothing.
+type Wakes struct {
+	mu       sync.Mutex
+	watchers map[chan<- struct{}]struct{}
+}
+
+// Watch registers a channel, which needs room for one wake, and gives the way
+// to take it off.
+func (w *Wakes) Watch(ch chan<- struct{}) (stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watchers == nil {
+		w.watchers = map[chan<- struct{}]struct{}{}
+	}
+	w.watchers[ch] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.watchers, ch)
+	}
+}
+
+func (w *Wakes) Wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ch := range w.watchers {
+		select {
+		case ch <- struct{}{}:
+		default: // a wake is already there
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package machine
+
+import "github.com/harness-mcp/harness-mcp/core"
+
+// Token names a caller who waits for one Reply. Zero means that nobody waits.
+type Token uint64
+
+// Input is what the machine eats: the closed set below. What is random or
+// known only outside (ids, keys) comes in with it.
+type Input interface{ input() }
+
+// Start opens a new session.
+type Start struct {
+	Token Token
+	Key   *core.KeyRecord
+	// Warnings are told in the reply and the journal.
+	Warnings []string
+}
+
+// Resume opens an ended or unavailable session again.
+type Resume struct {
+	Token    Token
+	Config   core.SessionConfig
+	Key      *core.KeyRecord
+	Warnings []string
+}
+
+// Prompt asks for a turn; Queue says that it may wait behind others.
+type Prompt struct {
+	Token  Token
+	TurnID string
+	Hash   string
+	// Preview is what snapshots show of the prompt; "" means its beginning.
+	Preview string
+	Input   core.TurnInput
+	Queue   bool
+	Key     *core.KeyRecord
+}
+
+// Steer adds to the running turn.
+type Steer struct {
+	Token  Token
+	TurnID string // "" for whichever runs
+	Input  core.TurnInput
+	Key    *core.KeyRecord
+}
+
+// Respond answers a request.
+type Respond struct {
+	Token     Token
+	RequestID string
+	Response  core.Response
+	By        string
+	Client    string
+	Key       *core.KeyRecord
+}
+
+// Interrupt stops a turn or removes a queued one.
+type Interrupt struct {
+	Token      Token
+	TurnID     string // "" for the active one
+	ClearQueue bool
+	Key        *core.KeyRecord
+}
+
+// Configure changes settings from the next turn on.
+type Configure struct {
+	Token   Token
+	Changes core.Changes
+	Key     *core.KeyRecord
+}
+
+// Close ends the session; Force ends it now.
+type Close struct {
+	Token Token
+	Force bool
+	Key   *core.KeyRecord
+}
+
+// Shutdown ends the session because the server ends.
+type Shutdown struct{}
+
+// Recover ends what a dead server left behind.
+type Recover struct{ Reason core.Reason }
+
+// Opened is the outcome of Provider.Open.
+type Opened struct {
+	Epoch uint64
+	Ready core.Ready
+	Err   *core.Error
+}
+
+// Notice is a provider's notice. TurnID and RequestID are fresh ids, used if
+// the notice makes a turn or a request.
+type Notice struct {
+	Epoch     uint64
+	Notice    core.Notice
+	TurnID    string
+	RequestID string
+}
+
+// ConnLost says that the conversation broke and its tree is gone.
+type ConnLost struct {
+	Epoch uint64
+	Err   *core.TurnError
+}
+
+// HungUp says that Conn.Close has returned: the tree is gone.
+type HungUp struct{ Epoch uint64 }
+
+// TimerDue says that an armed timer is due.
+type TimerDue struct{ Timer TimerID }
+
+// StoreFailed says that a commit failed. Stop is the operator's policy.
+type StoreFailed struct {
+	Message string
+	Stop    bool
+}
+
+// StoreRecovered says that the store works again; events in between were
+// live only.
+type StoreRecovered struct{ LostFrom, LostTo uint64 }
+
+func (Start) input()          {}
+func (Resume) input()         {}
+func (Prompt) input()         {}
+func (Steer) input()          {}
+func (Respond) input()        {}
+func (Interrupt) input()      {}
+func (Configure) input()      {}
+func (Close) input()          {}
+func (Shutdown) input()       {}
+func (Recover) input()        {}
+func (Opened) input()         {}
+func (Notice) input()         {}
+func (ConnLost) input()       {}
+func (HungUp) input()         {}
+func (TimerDue) input()       {}
+func (StoreFailed) input()    {}
+func (StoreRecovered) input() {}
+
+// TimerKind says what a timer bounds.
+type TimerKind int
+
+// What timers bound.
+const (
+	TimerStartup TimerKind = iota
+	TimerTurnStart
+	TimerCommand
+	TimerInterrupt
+	TimerTurnRuntime
+	TimerTurnIdle
+	TimerSessionIdle
+	TimerRequest
+	TimerHangup
+	TimerAsk // how long the caller waits who has a person asked
+)
+
+// TimerID names one timer: its kind and the turn, request or op that it is of.
+type TimerID struct {
+	Kind TimerKind
+	ID   string
+	Op   core.OpID
+}

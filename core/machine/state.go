@@ -1,0 +1,372 @@
+package machine
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+	"unique"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// State is what the machine knows of one session: facts, never a status. It is
+// copied by value; what its pointers and slices reach is never changed in
+// place, so an old State stays true.
+type State struct {
+	Base  *Base
+	Epoch uint64
+	Link  Link
+	End   End
+	// Reason and Err say why the session ended or lost its link.
+	Reason core.Reason
+	Err    *core.TurnError
+	// Opening is set while Link is LinkOpening.
+	Opening *Opening
+	// Closing is set from the decision to end until the tree is gone.
+	Closing *Closing
+
+	// Turn is the caller's turn; Theirs is one that the provider began by
+	// itself. When both are set, ours waits behind theirs.
+	Turn   *ActiveTurn
+	Theirs *ActiveTurn
+	Queue  []QueuedTurn
+	Last   *core.Turn // the turn that ended last
+
+	// Ops are commands that wait for their OpDone and are not a turn's start,
+	// interrupt or a request's claim.
+	Ops    []PendingOp
+	NextOp core.OpID
+
+	// Facts that the provider reported.
+	ProviderSessionID string
+	Model             string
+	ReasoningEffort   string
+	ApprovalMode      core.ApprovalMode
+	SandboxMode       core.SandboxMode
+	Usage             *core.Usage
+	CostUSD           *float64
+	TurnsBegun        uint64
+	Warnings          []string
+
+	Durability core.Durability
+	UpdatedAt  time.Time
+}
+
+// Base is what never changes while a session lives in one instance.
+type Base struct {
+	Config       core.SessionConfig
+	Capabilities unique.Handle[core.Capabilities] // kept once for all that have the same
+	CreatedAt    time.Time
+	// CheckSchema says whether a document meets a JSON schema, nil for yes. It
+	// is a pure function. Nil checks nothing.
+	CheckSchema core.SchemaCheck `json:"-"`
+}
+
+// Link is where the provider conversation stands.
+type Link int
+
+// The phases of a link.
+const (
+	LinkNone    Link = iota // nothing has been opened yet
+	LinkOpening             // Provider.Open runs
+	LinkUp
+	LinkLost // it broke, or its server died
+	LinkDown // we ended it
+)
+
+// End is the word of an ended session.
+type End int
+
+// How a session ends, the stronger word later. EndGone is one that never
+// became ready: it leaves nothing behind.
+const (
+	EndNone End = iota
+	EndClosed
+	EndFailed
+	EndKilled
+	EndGone
+)
+
+// Opening is what is known of a conversation that is being opened.
+type Opening struct {
+	Token Token // of the starter; 0 once it has been answered
+	// Prior is what a failed resume restores; nil for a new session.
+	Prior    *State
+	Key      *core.KeyRecord
+	Warnings []string // to be told when it is ready
+}
+
+// Closing is the end of a session, decided and not yet carried out.
+type Closing struct {
+	Word   End
+	Reason core.Reason
+	Tokens []Token // who waits for it
+	// HungUp says that the link was told to end.
+	HungUp bool
+}
+
+// Phase is how far a turn has come.
+type Phase int
+
+// The phases of an active turn.
+const (
+	PhaseStarting Phase = iota // the provider has not accepted it yet
+	PhaseRunning
+)
+
+// Intent is how far a wish to stop a turn has come.
+type Intent int
+
+// The wish to stop a turn.
+const (
+	IntentNone     Intent = iota
+	IntentRecorded        // decided, but the provider has not accepted the turn yet
+	IntentSent            // the provider has been asked
+)
+
+// ActiveTurn is a turn that has been admitted and has no terminal yet.
+type ActiveTurn struct {
+	Rec    core.Turn // the snapshot; its Status is derived when read
+	Name   string
+	Op     core.OpID
+	Phase  Phase
+	Intent Intent
+	// IntOp is the interrupt that was sent.
+	IntOp core.OpID
+	// Withdraw names requests that ended with a recorded intent: the
+	// interrupt, once it is sent, withdraws them.
+	Withdraw []string
+	// Accepted says that a starting turn behind a provider's turn is accepted.
+	Accepted bool
+	// Cause is the turn time-out that made us stop it.
+	Cause    core.Code
+	Requests []OpenRequest
+	Text     string // the last whole message
+	HasText  bool
+	Last     LastWords       // of a turn whose server is gone
+	Schema   json.RawMessage // what the answer is to meet, if anything
+}
+
+// OpenRequest is a request that can still be answered.
+type OpenRequest struct {
+	Rec   core.Request
+	Claim *Claim
+}
+
+// Claim is an answer that the provider is being told.
+type Claim struct {
+	Op       core.OpID
+	Token    Token
+	Response core.Response
+	By       string
+	Client   string
+	Key      *core.KeyRecord
+}
+
+// QueuedTurn waits for the turns before it.
+type QueuedTurn struct {
+	Rec   core.Turn
+	Input core.TurnInput
+}
+
+// PendingOp is a command that waits for its OpDone.
+type PendingOp struct {
+	ID      core.OpID
+	Kind    OpKind
+	Token   Token
+	TurnID  string
+	Prompt  string
+	Changes core.Changes
+	Key     *core.KeyRecord
+}
+
+// OpKind names the kinds of pending ops.
+type OpKind int
+
+// The kinds of pending ops.
+const (
+	OpSteer OpKind = iota
+	OpConfigure
+	OpDismiss // an answer given by core itself: on expiry, or for no turn
+)
+
+// NewState gives the state of a session that is about to be opened.
+func NewState(cfg core.SessionConfig, caps core.Capabilities, d core.Durability, now time.Time) State {
+	return State{
+		Base:         &Base{Config: cfg, Capabilities: unique.Make(caps), CreatedAt: now},
+		Model:        cfg.Model,
+		ApprovalMode: cfg.ApprovalMode, SandboxMode: cfg.SandboxMode,
+		ReasoningEffort: cfg.ReasoningEffort,
+		Durability:      d, UpdatedAt: now, NextOp: 1,
+	}
+}
+
+// Status derives the session's word from the facts.
+func (s State) Status() core.SessionStatus {
+	switch s.End {
+	case EndClosed, EndGone:
+		return core.StatusClosed
+	case EndFailed:
+		return core.StatusFailed
+	case EndKilled:
+		return core.StatusKilled
+	}
+	switch {
+	case s.Closing != nil && s.Link != LinkOpening:
+		return core.StatusClosing
+	case s.Link == LinkOpening || s.Link == LinkNone:
+		return core.StatusOpening
+	case s.Link == LinkLost || s.Link == LinkDown:
+		return core.StatusUnavailable
+	}
+	if t := s.Active(); t != nil {
+		switch t.Status() {
+		case core.TurnIsStarting:
+			return core.StatusStarting
+		case core.TurnIsAwaitingInput:
+			return core.StatusAwaitingInput
+		case core.TurnIsCancelling:
+			return core.StatusCancelling
+		}
+		return core.StatusRunning
+	}
+	return core.StatusIdle
+}
+
+// Active gives the turn that the provider works on, or ours that is starting:
+// the provider's own first.
+func (s State) Active() *ActiveTurn {
+	if s.Theirs != nil {
+		return s.Theirs
+	}
+	return s.Turn
+}
+
+// Status derives a turn's word from the facts.
+func (t *ActiveTurn) Status() core.TurnStatus {
+	switch {
+	case t.Intent != IntentNone:
+		return core.TurnIsCancelling
+	case t.Phase == PhaseStarting:
+		return core.TurnIsStarting
+	case len(t.Requests) > 0:
+		return core.TurnIsAwaitingInput
+	}
+	return core.TurnIsRunning
+}
+
+// Snapshot gives the turn as callers read it.
+func (t *ActiveTurn) Snapshot() core.Turn {
+	r := t.Rec
+	r.Status = t.Status()
+	return r
+}
+
+// Snapshot gives the session as callers read it; LastSeq is the host's to fill.
+func (s State) Snapshot() core.Session {
+	c := s.Base.Config
+	out := core.Session{
+		ID: c.SessionID, Owner: c.Owner, Title: c.Title, Provider: c.Provider, Transport: c.Transport,
+		Status: s.Status(), Reason: s.Reason, CWD: c.CWD, Model: s.Model, ReasoningEffort: s.ReasoningEffort,
+		ProviderSessionID: s.ProviderSessionID, ApprovalMode: s.ApprovalMode, SandboxMode: s.SandboxMode,
+		AnswerBy: c.AnswerBy, Durability: s.Durability, Warnings: s.Warnings, Usage: s.Usage, CostUSD: s.CostUSD,
+		Epoch: s.Epoch, TurnsBegun: s.TurnsBegun, Fingerprint: c.Fingerprint, Error: s.Err,
+		CreatedAt: s.Base.CreatedAt, UpdatedAt: s.UpdatedAt, Metadata: c.Metadata,
+	}
+	if t := s.Active(); t != nil {
+		out.CurrentTurn = t.Rec.ID
+	}
+	if s.Last != nil {
+		out.LastTurn = s.Last.ID
+	}
+	for _, q := range s.Queue {
+		out.Queue = append(out.Queue, q.Rec.ID)
+	}
+	return out
+}
+
+// View gives the session with everything that hangs on it.
+func (s State) View() core.SessionView {
+	v := core.SessionView{Session: s.Snapshot(), Last: s.Last, Capabilities: s.Base.Capabilities.Value()}
+	if t := s.Active(); t != nil {
+		snap := t.Snapshot()
+		v.Current = &snap
+	}
+	for i, q := range s.queued() {
+		q.QueuePosition = i + 1
+		v.Queued = append(v.Queued, q)
+	}
+	for _, t := range []*ActiveTurn{s.Theirs, s.Turn} {
+		if t == nil {
+			continue
+		}
+		for _, q := range t.Requests {
+			v.Requests = append(v.Requests, q.snapshot())
+		}
+	}
+	return v
+}
+
+// queued gives the turns that wait: ours behind a provider's turn is first.
+func (s State) queued() []core.Turn {
+	out := make([]core.Turn, 0, len(s.Queue)+1)
+	if s.Theirs != nil && s.Turn != nil {
+		out = append(out, s.Turn.Snapshot())
+	}
+	for _, q := range s.Queue {
+		t := q.Rec
+		t.Status = core.TurnIsQueued
+		out = append(out, t)
+	}
+	return out
+}
+
+func (q OpenRequest) snapshot() core.Request {
+	r := q.Rec
+	r.Status = core.RequestPending
+	if q.Claim != nil {
+		r.Status = core.RequestClaimed
+	}
+	return r
+}
+
+func (s State) Asks() bool {
+	for _, t := range []*ActiveTurn{s.Theirs, s.Turn} {
+		if t != nil && len(t.Requests) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// HasRequest says whether the state has a request open.
+func (s *State) HasRequest(id string) bool {
+	for _, t := range s.turns() {
+		if t != nil && slices.ContainsFunc(t.Requests, func(r OpenRequest) bool { return r.Rec.ID == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasTurn says whether the state shows a turn.
+func (s *State) HasTurn(id string) bool {
+	for _, t := range s.turns() {
+		if t != nil && t.Rec.ID == id {
+			return true
+		}
+	}
+	return s.Last != nil && s.Last.ID == id || slices.ContainsFunc(s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == id })
+}
+
+func (s *State) turns() [2]*ActiveTurn { return [2]*ActiveTurn{s.Theirs, s.Turn} }
+
+// Works says that a turn runs and asks nothing.
+func (s *State) Works(turn string) bool {
+	for _, t := range s.turns() {
+		if t != nil && t.Rec.ID == turn {
+			return len(t.Requests) == 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+package machine
+
+import (
+	"slices"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// interrupt asks for the end of a turn, or takes a queued one out. Asking
+// again is acknowledged and changes nothing.
+func (m *machine) interrupt(in Interrupt) {
+	st := m.s.Status()
+	if in.TurnID != "" {
+		if i := slices.IndexFunc(m.s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == in.TurnID }); i >= 0 {
+			m.interruptQueued(in, i)
+			return
+		}
+	}
+	t := m.s.Active()
+	if in.TurnID != "" && t != nil {
+		t = m.byID(in.TurnID)
+	}
+	switch {
+	case st == core.StatusClosing && in.TurnID != "" && m.byID(in.TurnID) == nil:
+		m.refuse(in.Token, m.notActive(in.TurnID))
+	case st == core.StatusClosing, st == core.StatusIdle && in.TurnID == "" && in.ClearQueue:
+		m.interrupted(in, in.TurnID)
+	case m.s.Active() == nil && in.TurnID == "" || !st.Live() || st == core.StatusOpening:
+		m.refuse(in.Token, core.Errorf(core.CodeNoActiveTurn, "session %s is %s and has no turn to stop", m.s.Base.Config.SessionID, st).
+			WithHint("inspect {id: %q} shows its last turn.", m.s.Base.Config.SessionID).WithDetail("state", st))
+	case t == nil:
+		m.refuse(in.Token, m.notActive(in.TurnID))
+	default:
+		if err := m.can(m.s.Base.Capabilities.Value().Interrupt, "interrupt a turn"); err != nil {
+			m.refuse(in.Token, err)
+			return
+		}
+		id := t.Rec.ID
+		m.stopTurn(t, "", "")
+		if in.ClearQueue {
+			m.dropQueue(core.ReasonQueueCleared)
+		}
+		m.interrupted(in, id)
+	}
+}
+
+func (m *machine) notActive(id string) *core.Error {
+	e := core.Errorf(core.CodeTurnNotActive, "turn %s does not run in this session", id).
+		WithHint("inspect {id: %q} shows how it ended.", id).WithDetail("turn_id", id)
+	if t := m.s.Active(); t != nil {
+		return e.WithHint("Turn %s runs now.", t.Rec.ID).WithDetail("active_turn_id", t.Rec.ID)
+	}
+	return e
+}
+
+// interrupted answers an interrupt with the turn as it is now.
+func (m *machine) interrupted(in Interrupt, id string) {
+	m.keep(in.Key, id, "")
+	r := core.InterruptResult{QueuedTurns: len(m.s.Queue)}
+	t := m.byID(id)
+	if t == nil {
+		t = m.s.Active()
+	}
+	if t != nil {
+		r.Turn = t.Snapshot()
+	} else if m.s.Last != nil {
+		r.Turn = *m.s.Last
+	}
+	m.reply(in.Token, r)
+}
+
+// interruptQueued takes a waiting turn out; the others close up.
+func (m *machine) interruptQueued(in Interrupt, i int) {
+	q := m.s.Queue[i]
+	m.s.Queue = slices.Delete(slices.Clone(m.s.Queue), i, i+1)
+	rec := m.endQueued(q, core.ReasonQueueCleared)
+	m.append(core.QueueChanged, dataQueue{Queued: len(m.s.Queue)})
+	if in.ClearQueue {
+		m.dropQueue(core.ReasonQueueCleared)
+	}
+	m.keep(in.Key, rec.ID, "")
+	m.reply(in.Token, core.InterruptResult{Turn: rec, QueuedTurns: len(m.s.Queue)})
+}
+
+// stopTurn wants a turn to end, because a caller asked or for a cause of ours.
+// withdraw names a request that has just expired and has no answer yet.
+func (m *machine) stopTurn(t *ActiveTurn, cause core.Code, withdraw string) {
+	if t.Intent != IntentNone {
+		return
+	}
+	var refs []string
+	if withdraw != "" {
+		refs = append(refs, withdraw)
+	}
+	for _, q := range t.Requests {
+		if q.Claim == nil {
+			refs = append(refs, q.Rec.Ref)
+			t = m.expire(t, q, core.ReasonInterrupted)
+		}
+	}
+	t = m.edit(t)
+	t.Intent, t.Cause = IntentRecorded, cause
+	t.Rec.Activity = "stopping"
+	m.append(core.CancelRequested, dataCancel{Cause: cause}, ofTurn(t.Rec.ID))
+	m.disarm(TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID})
+	m.arm(TimerID{Kind: TimerInterrupt, ID: t.Rec.ID}, m.timeouts().Interrupt)
+	t.Withdraw = refs
+	if t.Phase == PhaseRunning {
+		m.sendInterrupt(t)
+	}
+	m.do(PutTurn{Turn: t.Snapshot()})
+}
+
+// sendInterrupt asks the provider to stop t, once.
+func (m *machine) sendInterrupt(t *ActiveTurn) {
+	refs := t.Withdraw
+	t.Intent, t.IntOp, t.Withdraw = IntentSent, m.newOp(), nil
+	m.do(Send{Op: core.Interrupt{ID: t.IntOp, TurnID: t.Name, Requests: refs}})
+}
+
+// steer adds to the running turn.
+func (m *machine) steer(in Steer) {
+	if err := m.notUsable(); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	t := m.s.Active()
+	switch {
+	case t == nil:
+		m.refuse(in.Token, core.Errorf(core.CodeNoActiveTurn, "session %s has no turn to steer", m.s.Base.Config.SessionID).
+			WithHint("Use send_message."))
+		return
+	case in.TurnID != "" && in.TurnID != t.Rec.ID:
+		m.refuse(in.Token, m.notActive(in.TurnID))
+		return
+	}
+	if err := m.can(m.s.Base.Capabilities.Value().Steer, "steer a running turn"); err != nil {
+		m.refuse(in.Token, err.WithHint("Use follow_up to queue it, or interrupt and then send_message."))
+		return
+	}
+	switch {
+	case t.Phase == PhaseStarting && t.Intent == IntentNone:
+		m.refuse(in.Token, core.Errorf(core.CodeTurnNotActive, "turn %s has not been taken by the provider yet", t.Rec.ID).
+			WithHint("Try again in a moment.").WithDetail("turn_id", t.Rec.ID).Retry())
+		return
+	case t.Intent != IntentNone:
+		m.refuse(in.Token, core.Errorf(core.CodeTurnNotActive, "turn %s is being stopped", t.Rec.ID).
+			WithHint("Use follow_up: it runs after the turn has ended.").WithDetail("turn_id", t.Rec.ID))
+		return
+	}
+	p := PendingOp{ID: m.newOp(), Kind: OpSteer, Token: in.Token, TurnID: t.Rec.ID, Prompt: in.Input.Prompt, Key: in.Key}
+	m.pend(p)
+	m.do(Send{Op: core.Steer{ID: p.ID, TurnID: t.Name, Input: in.Input}})
+}
+
+// configure changes settings from the next turn on.
+func (m *machine) configure(in Configure) {
+	if err := m.notUsable(); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	if err := m.can(m.s.Base.Capabilities.Value().Configure, "change a live session"); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	if slices.ContainsFunc(m.s.Ops, func(p PendingOp) bool { return p.Kind == OpConfigure }) {
+		m.refuse(in.Token, core.Errorf(core.CodeCommandInProgress, "another configure is on its way").WithHint("Try again in a moment.").Retry())
+		return
+	}
+	p := PendingOp{ID: m.newOp(), Kind: OpConfigure, Token: in.Token, Changes: in.Changes, Key: in.Key}
+	m.pend(p)
+	m.do(Send{Op: core.Configure{ID: p.ID, Changes: in.Changes}})
+}
+
+// pend remembers a command until its OpDone.
+func (m *machine) pend(p PendingOp) {
+	m.s.Ops = append(m.s.Ops[:len(m.s.Ops):len(m.s.Ops)], p)
+	m.arm(TimerID{Kind: TimerCommand, Op: p.ID}, m.timeouts().ProviderCommand)
+}
+
+// commandDone takes the outcome of a steer, a configure or an answer of ours.
+func (m *machine) commandDone(p PendingOp, n core.OpDone) {
+	if n.Err != nil {
+		if p.Kind == OpDismiss {
+			m.append(core.TypeWarning, core.Warning{Message: "The provider refused an answer: " + n.Err.Message, Code: string(n.Err.Code)})
+			return
+		}
+		m.refuse(p.Token, n.Err)
+		return
+	}
+	switch p.Kind {
+	case OpSteer:
+		t := m.byID(p.TurnID)
+		if t == nil { // it ended while the provider took the message
+			m.append(core.Steered, dataSteered{Prompt: p.Prompt}, lateFor(p.TurnID))
+			m.refuse(p.Token, m.notActive(p.TurnID))
+			return
+		}
+		m.append(core.Steered, dataSteered{Prompt: p.Prompt}, ofTurn(p.TurnID), raw(n.Raw))
+		if m.s.Closing != nil {
+			m.refuse(p.Token, m.notUsable())
+			return
+		}
+		m.keep(p.Key, p.TurnID, "")
+		m.reply(p.Token, t.Snapshot())
+	case OpConfigure:
+		m.applyChanges(p.Changes)
+		m.append(core.SessionUpdate, dataUpdated{Changes: p.Changes}, raw(n.Raw))
+		if m.s.Closing != nil {
+			m.refuse(p.Token, m.notUsable())
+			return
+		}
+		m.keep(p.Key, "", "")
+		m.reply(p.Token, m.s.View())
+	}
+}
+
+func (m *machine) applyChanges(c core.Changes) {
+	if c.Model != "" {
+		m.s.Model = c.Model
+	}
+	if c.ReasoningEffort != "" {
+		m.s.ReasoningEffort = c.ReasoningEffort
+	}
+	if c.ApprovalMode != "" {
+		m.s.ApprovalMode = c.ApprovalMode
+	}
+	if c.SandboxMode != "" {
+		m.s.SandboxMode = c.SandboxMode
+	}
+}
+
+// dropOps answers every command that waits for a provider that is gone.
+func (m *machine) dropOps(err *core.Error) {
+	for _, p := range m.s.Ops {
+		m.disarm(TimerID{Kind: TimerCommand, Op: p.ID})
+		m.refuse(p.Token, err)
+	}
+	m.s.Ops = nil
+}

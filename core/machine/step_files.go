@@ -1,0 +1,63 @@
+package machine
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// observe compares what an agent reported to have changed with what was seen in
+// dir. What only was seen comes last, marked: commands of the agent's change
+// files without a report, and so do other people. What was reported of dir and
+// not seen there is a warning.
+func observe(reported []core.FileEdit, seen core.Observed, dir string) (all []core.FileEdit, warnings []string) {
+	if !seen.Looked {
+		return reported, nil
+	}
+	has := func(list []core.FileEdit, path string) bool {
+		return slices.ContainsFunc(list, func(e core.FileEdit) bool { return absolute(dir, e.Path) == absolute(dir, path) })
+	}
+	var silent []core.FileEdit
+	for _, e := range seen.Files {
+		if !has(reported, e.Path) {
+			e.Unreported = true
+			silent = append(silent, e)
+		}
+	}
+	var unseen []string
+	for _, e := range reported {
+		if below(dir, e.Path) && !has(seen.Files, e.Path) {
+			unseen = append(unseen, e.Path)
+		}
+	}
+	if len(unseen) > 0 {
+		warnings = append(warnings, "the agent reported changes that git does not show (ignored or put back?): "+firstFew(unseen))
+	}
+	return mergeFiles(reported, silent), warnings
+}
+
+// below says whether path, as it is spelled, lies in dir.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, absolute(dir, path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// firstFew names at most MaxNamed of them.
+func firstFew(names []string) string {
+	if len(names) <= MaxNamed {
+		return core.JoinList(names)
+	}
+	return fmt.Sprintf("%s and %d more", core.JoinList(names[:MaxNamed]), len(names)-MaxNamed)
+}
+
+// MaxNamed is how many other sessions a warning names.
+const MaxNamed = 3

@@ -1,0 +1,158 @@
+package machine
+
+import (
+	"slices"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// start opens a new session. Nothing is stored before it is ready.
+func (m *machine) start(in Start) {
+	m.s.Epoch = 1
+	m.s.Link = LinkOpening
+	m.s.Opening = &Opening{Token: in.Token, Key: in.Key, Warnings: in.Warnings}
+	cfg := m.s.Base.Config
+	cfg.Epoch = m.s.Epoch
+	m.do(Open{Epoch: m.s.Epoch, Config: cfg})
+	m.arm(TimerID{Kind: TimerStartup}, m.timeouts().Startup)
+}
+
+// resume opens the provider conversation again, under the same id and journal.
+// If that fails, nothing has changed.
+func (m *machine) resume(in Resume) {
+	if m.s.End == EndGone {
+		m.refuse(in.Token, core.Errorf(core.CodeNotFound, "session %s was never ready and is gone", m.s.Base.Config.SessionID).
+			WithHint("Start it again with start_session."))
+		return
+	}
+	if st := m.s.Status(); st.Live() {
+		m.refuse(in.Token, core.Errorf(core.CodeSessionInUse, "session %s is %s", m.s.Base.Config.SessionID, st).
+			WithHint("It needs no resume: use send_message or follow_up.").WithDetail("state", st))
+		return
+	}
+	prior := m.s
+	base := *m.s.Base
+	base.Config = in.Config
+	s := NewState(in.Config, base.Capabilities.Value(), prior.Durability, m.now)
+	s.Base.CreatedAt, s.Base.CheckSchema = base.CreatedAt, base.CheckSchema
+	s.Epoch, s.NextOp, s.Last = prior.Epoch+1, prior.NextOp, prior.Last
+	s.Usage, s.CostUSD, s.TurnsBegun = prior.Usage, prior.CostUSD, prior.TurnsBegun
+	s.Link, s.ProviderSessionID = LinkOpening, prior.ProviderSessionID
+	s.Opening = &Opening{Token: in.Token, Prior: &prior, Key: in.Key, Warnings: in.Warnings}
+	m.s = s
+	cfg := in.Config
+	cfg.Epoch = s.Epoch
+	m.do(Open{Epoch: s.Epoch, Config: cfg})
+	m.arm(TimerID{Kind: TimerStartup}, m.timeouts().Startup)
+}
+
+// opened takes the outcome of an opening. A conversation that comes too late
+// is hung up.
+func (m *machine) opened(in Opened) {
+	if in.Epoch != m.s.Epoch || m.s.Link != LinkOpening {
+		if in.Err == nil {
+			m.do(Hangup{Epoch: in.Epoch})
+		}
+		return
+	}
+	m.disarm(TimerID{Kind: TimerStartup})
+	switch {
+	case m.s.Closing != nil && in.Err == nil:
+		m.hangup(0)
+	case m.s.Closing != nil:
+		m.abandon()
+	case in.Err != nil:
+		m.refuse(m.s.Opening.Token, in.Err)
+		m.answeredStart()
+		m.abandon()
+	default:
+		m.ready(in.Ready)
+	}
+}
+
+// ready makes the session usable; its first snapshot goes in the same commit.
+func (m *machine) ready(r core.Ready) {
+	op, cfg := *m.s.Opening, m.s.Base.Config
+	m.s.Link, m.s.Opening = LinkUp, nil
+	if r.ProviderSessionID != "" {
+		m.s.ProviderSessionID = r.ProviderSessionID
+	}
+	if r.Model != "" {
+		m.s.Model = r.Model
+	}
+	if r.ReasoningEffort != "" {
+		m.s.ReasoningEffort = r.ReasoningEffort
+	}
+	warnings := slices.Concat(op.Warnings, r.Warnings)
+	m.s.Warnings = slices.Concat(m.s.Warnings, warnings)
+	if op.Prior == nil {
+		m.append(core.SessionStarted, dataStarted{Provider: cfg.Provider, Transport: cfg.Transport, CWD: cfg.CWD, Title: cfg.Title, Model: m.s.Model})
+	}
+	m.append(core.SessionReady, dataReady{ProviderSessionID: m.s.ProviderSessionID, Model: m.s.Model, Version: r.Version,
+		PID: r.PID, Resumed: op.Prior != nil, Epoch: m.s.Epoch})
+	for _, w := range warnings {
+		m.append(core.TypeWarning, core.Warning{Message: w})
+	}
+	m.idle()
+	m.keep(op.Key, "", "")
+	m.reply(op.Token, m.s.View())
+}
+
+// idle says that the session waits for work.
+func (m *machine) idle() {
+	m.append(core.SessionIdle, struct{}{})
+	m.arm(TimerID{Kind: TimerSessionIdle}, m.timeouts().SessionIdle)
+}
+
+// cancelOpening gives an opening up. The starter is told at once; whoever
+// closed it waits until nothing is left.
+func (m *machine) cancelOpening(err *core.Error, word End, reason core.Reason, closer Token) {
+	if m.s.Closing != nil {
+		m.joinClosing(closer)
+		if c := *m.s.Closing; word == EndKilled || c.Word == EndFailed { // a caller's end over a failure of ours
+			c.Word, c.Reason = word, reason
+			m.s.Closing = &c
+		}
+		return
+	}
+	m.refuse(m.s.Opening.Token, err)
+	m.answeredStart()
+	m.s.Closing = &Closing{Word: word, Reason: reason}
+	m.joinClosing(closer)
+	m.disarm(TimerID{Kind: TimerStartup})
+	m.do(CancelOpen{Epoch: m.s.Epoch})
+}
+
+func (m *machine) answeredStart() {
+	o := *m.s.Opening
+	o.Token = 0
+	m.s.Opening = &o
+}
+
+// abandon ends an opening that came to nothing. A new session leaves nothing
+// behind; a resumed one is what it was, and is then closed if that was asked.
+func (m *machine) abandon() {
+	prior, closing := m.s.Opening.Prior, m.s.Closing
+	if closing != nil && closing.HungUp {
+		m.disarm(TimerID{Kind: TimerHangup})
+	}
+	if prior == nil {
+		m.s.Link, m.s.End, m.s.Opening, m.s.Closing = LinkDown, EndGone, nil, nil
+		m.do(Discard{})
+		if closing != nil {
+			m.s.Reason = closing.Reason
+			m.replyClosed(closing.Tokens)
+		}
+		return
+	}
+	durability := m.s.Durability // a fact of the store, which the opening does not undo
+	m.s = *prior
+	m.s.Durability = durability
+	if closing == nil || len(closing.Tokens) == 0 {
+		return
+	}
+	if m.s.End == EndNone {
+		m.ended(closing.Word, closing.Reason)
+	}
+	m.replyClosed(closing.Tokens)
+}

@@ -1,0 +1,517 @@
+package machine
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Bounds of a session's queue and of what a turn's snapshot repeats.
+const (
+	MaxQueue      = 64
+	MaxQueueBytes = 16 << 20
+	MaxPrompt     = 8 << 20
+	previewChars  = 80
+	activityBytes = 120
+	// maxOpenRequests bounds what one turn may ask at the same time.
+	maxOpenRequests = 64
+	maxTurnFiles    = 500
+	maxTurnNotes    = 20
+)
+
+// send admits a turn: at once when the session is idle, behind the others when
+// it may queue.
+func (m *machine) send(in Prompt) {
+	if err := m.notUsable(); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	rec := core.Turn{
+		ID: in.TurnID, SessionID: m.s.Base.Config.SessionID, Owner: m.s.Base.Config.Owner,
+		Origin: core.OriginCaller, Epoch: m.s.Epoch, PromptPreview: preview(cmp.Or(in.Preview, in.Input.Prompt)), PromptHash: in.Hash,
+		AcceptedAt: m.now, Metadata: in.Input.Metadata, Status: core.TurnIsQueued,
+	}
+	if m.s.Active() == nil && len(m.s.Queue) == 0 {
+		m.disarm(TimerID{Kind: TimerSessionIdle})
+		m.begin(QueuedTurn{Rec: rec, Input: in.Input})
+		m.keep(in.Key, rec.ID, "")
+		m.reply(in.Token, m.s.Turn.Snapshot())
+		return
+	}
+	if !in.Queue {
+		m.refuse(in.Token, m.turnInProgress())
+		return
+	}
+	if err := m.queueFull(in.Input); err != nil {
+		m.refuse(in.Token, err)
+		return
+	}
+	m.s.Queue = append(m.s.Queue[:len(m.s.Queue):len(m.s.Queue)], QueuedTurn{Rec: rec, Input: in.Input})
+	m.append(core.TurnQueued, dataPrompt{Prompt: in.Input.Prompt, Origin: core.OriginCaller, Position: len(m.s.Queue)}, ofTurn(rec.ID))
+	m.append(core.QueueChanged, dataQueue{Queued: len(m.s.Queue)})
+	m.do(PutTurn{Turn: rec})
+	m.keep(in.Key, rec.ID, "")
+	rec.QueuePosition = len(m.s.Queue)
+	m.reply(in.Token, rec)
+}
+
+func (m *machine) turnInProgress() *core.Error {
+	t := m.s.Active()
+	if t == nil {
+		return core.Errorf(core.CodeTurnInProgress, "queued turns are waiting").
+			WithHint("follow_up queues behind them.")
+	}
+	return core.Errorf(core.CodeTurnInProgress, "turn %s is %s", t.Rec.ID, t.Status()).
+		WithHint("follow_up queues behind it, steer adds to it, await {ids: [%q]} waits for it.", t.Rec.ID).
+		WithDetail("turn_id", t.Rec.ID).WithDetail("state", t.Status())
+}
+
+func (m *machine) queueFull(in core.TurnInput) *core.Error {
+	n := in.Size()
+	for _, q := range m.s.Queue {
+		n += q.Input.Size()
+	}
+	if len(m.s.Queue) < MaxQueue && n <= MaxQueueBytes {
+		return nil
+	}
+	return core.Errorf(core.CodeQueueFull, "the session's queue is full (%d turns, %d bytes with this one)", len(m.s.Queue), n).
+		WithHint("Await some of them first; at most %d turns and %d bytes wait.", MaxQueue, MaxQueueBytes).Retry()
+}
+
+// begin hands a turn to the provider.
+func (m *machine) begin(q QueuedTurn) {
+	t := &ActiveTurn{Rec: q.Rec, Name: q.Rec.ID, Op: m.newOp()}
+	t.Rec.Epoch, t.Rec.LastEventAt = m.s.Epoch, m.now
+	if t.Schema = q.Input.OutputSchema; len(t.Schema) == 0 {
+		t.Schema = m.s.Base.Config.OutputSchema
+	}
+	m.s.Turn = t
+	m.append(core.TurnAccepted, dataPrompt{Prompt: q.Input.Prompt, Origin: core.OriginCaller}, ofTurn(t.Rec.ID))
+	m.do(PutTurn{Turn: t.Snapshot()})
+	m.do(Send{Op: core.StartTurn{ID: t.Op, TurnID: t.Rec.ID, Input: q.Input}})
+	m.arm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID}, m.timeouts().TurnStart)
+	m.armTurn(t)
+}
+
+func (m *machine) armTurn(t *ActiveTurn) {
+	m.arm(TimerID{Kind: TimerTurnRuntime, ID: t.Rec.ID}, m.timeouts().TurnRuntime)
+	m.arm(TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}, m.timeouts().TurnIdle)
+}
+
+// edit gives a copy of an active turn that may be changed, in its place. One
+// that is a copy of ours already is changed itself.
+func (m *machine) edit(t *ActiveTurn) *ActiveTurn {
+	if t == m.own[0] || t == m.own[1] {
+		return t
+	}
+	c := *t
+	switch t {
+	case m.s.Turn:
+		m.s.Turn, m.own[0] = &c, &c
+	case m.s.Theirs:
+		m.s.Theirs, m.own[1] = &c, &c
+	}
+	return &c
+}
+
+// named finds the active turn that a notice names.
+func (m *machine) named(name string) *ActiveTurn {
+	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
+		if t != nil && name != "" && (t.Name == name || t.Rec.ID == name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// byID finds an active turn by our id.
+func (m *machine) byID(id string) *ActiveTurn {
+	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
+		if t != nil && t.Rec.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// startDone takes the provider's answer to StartTurn.
+func (m *machine) startDone(n core.OpDone) {
+	t := m.s.Turn
+	if t == nil || t.Op != n.Op || t.Phase != PhaseStarting || t.Accepted && n.Err != nil {
+		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "late_op_done"}, raw(n.Raw))
+		return
+	}
+	if n.Err != nil {
+		m.endTurn(t, core.TurnDoneFailed, "", core.Result{Error: &core.TurnError{Code: core.TurnRejected, Message: n.Err.Message}}, n.Raw)
+		return
+	}
+	if n.Ref != "" && t.Rec.ProviderRef == "" {
+		t = m.edit(t)
+		t.Rec.ProviderRef = n.Ref
+	}
+	m.accepted(t, n.Raw)
+}
+
+// accepted says that the provider has taken a turn of ours. Behind a turn of
+// the provider's own it is only remembered.
+func (m *machine) accepted(t *ActiveTurn, frame []byte) *ActiveTurn {
+	if t.Phase == PhaseRunning {
+		return t
+	}
+	if m.waits(t) {
+		if !t.Accepted {
+			t = m.edit(t)
+			t.Accepted = true
+			m.disarm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID})
+		}
+		return t
+	}
+	return m.running(t, frame)
+}
+
+// running starts a turn that the provider has accepted.
+func (m *machine) running(t *ActiveTurn, frame []byte) *ActiveTurn {
+	t = m.edit(t)
+	t.Phase, t.Accepted = PhaseRunning, true
+	t.Rec.StartedAt, t.Rec.LastEventAt = m.now, m.now
+	m.s.TurnsBegun++
+	m.disarm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID})
+	m.append(core.TurnStarted, dataTurnStarted{ProviderRef: t.Rec.ProviderRef}, ofTurn(t.Rec.ID), raw(frame))
+	m.do(PutTurn{Turn: t.Snapshot()})
+	if t.Intent == IntentRecorded {
+		m.sendInterrupt(t)
+	}
+	return t
+}
+
+// turnBegan takes the provider's word that it runs a turn.
+func (m *machine) turnBegan(n core.TurnBegan, id string) {
+	if t := m.named(n.Turn); t != nil {
+		if t.Rec.ProviderRef == "" && n.Ref != "" {
+			t = m.edit(t)
+			t.Rec.ProviderRef = n.Ref
+		}
+		if t.Phase == PhaseStarting {
+			m.accepted(t, n.Raw)
+			return
+		}
+		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "turn_began"}, ofTurn(t.Rec.ID), raw(n.Raw))
+		return
+	}
+	if m.s.Last != nil && m.s.Last.ID == n.Turn {
+		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "turn_began"}, lateFor(n.Turn), raw(n.Raw))
+		return
+	}
+	busy := m.s.Turn != nil && (m.s.Turn.Phase != PhaseStarting || m.s.Turn.Intent != IntentNone)
+	if busy || m.s.Theirs != nil || m.s.Closing != nil || n.Turn == "" {
+		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "turn_began"}, raw(n.Raw))
+		return
+	}
+	m.theirs(n, id)
+}
+
+// theirs admits a turn that the provider began by itself.
+func (m *machine) theirs(n core.TurnBegan, id string) {
+	if m.s.Turn != nil {
+		m.disarm(TimerID{Kind: TimerTurnStart, ID: m.s.Turn.Rec.ID})
+	} else {
+		m.disarm(TimerID{Kind: TimerSessionIdle})
+	}
+	t := &ActiveTurn{Name: n.Turn, Phase: PhaseRunning, Accepted: true, Rec: core.Turn{
+		ID: id, SessionID: m.s.Base.Config.SessionID, Owner: m.s.Base.Config.Owner,
+		Origin: core.OriginProvider, Epoch: m.s.Epoch, PromptPreview: preview(n.Prompt), ProviderRef: n.Ref,
+		AcceptedAt: m.now, StartedAt: m.now, LastEventAt: m.now,
+	}}
+	m.s.Theirs = t
+	if m.s.Turn != nil {
+		m.rearmIdle(m.s.Turn)
+	}
+	m.s.TurnsBegun++
+	m.append(core.TurnAccepted, dataPrompt{Prompt: n.Prompt, Origin: core.OriginProvider}, ofTurn(id))
+	m.append(core.TurnStarted, dataTurnStarted{ProviderRef: n.Ref}, ofTurn(id), raw(n.Raw))
+	m.do(PutTurn{Turn: t.Snapshot()})
+	m.armTurn(t)
+}
+
+// content journals what the agent did and keeps the facts that a snapshot
+// shows.
+func (m *machine) content(n core.Content) {
+	m.sessionFacts(n.Payload)
+	t := m.named(n.Turn)
+	if t == nil {
+		var late []appendOpt
+		if n.Turn != "" {
+			late = append(late, lateFor(n.Turn))
+		}
+		m.append(n.Payload.EventType(), n.Payload, append(late, raw(n.Raw))...)
+		return
+	}
+	t = m.accepted(t, nil)
+	m.append(n.Payload.EventType(), n.Payload, ofTurn(t.Rec.ID), raw(n.Raw))
+	t = m.edit(t)
+	t.Rec.LastEventAt = m.now
+	m.facts(t, n.Payload)
+	m.rearmIdle(t)
+}
+
+// rearmIdle moves a turn's idle clock, which stands still while a person is
+// asked and while the turn waits behind one of the provider's.
+func (m *machine) rearmIdle(t *ActiveTurn) {
+	if m.timeouts().TurnIdle == 0 || t.Intent != IntentNone {
+		return
+	}
+	id := TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}
+	if len(t.Requests) > 0 || m.waits(t) {
+		m.disarm(id)
+		return
+	}
+	m.arm(id, m.timeouts().TurnIdle)
+}
+
+// waits says whether t is ours and stands behind a turn of the provider's.
+func (m *machine) waits(t *ActiveTurn) bool { return m.s.Theirs != nil && t == m.s.Turn }
+
+func (m *machine) sessionFacts(p core.Payload) {
+	if u, ok := p.(core.UsageUpdated); ok && u.Scope == core.UsageSession {
+		usage := u.Usage // and not u itself, which other payloads would make garbage of
+		m.s.Usage = &usage
+		if u.CostUSD != nil {
+			m.s.CostUSD = u.CostUSD
+		}
+	}
+}
+
+// facts keeps what a turn's snapshot shows of its content.
+func (m *machine) facts(t *ActiveTurn, p core.Payload) {
+	switch p := p.(type) {
+	case core.MessageDelta:
+		t.Rec.Activity = "writing"
+	case core.ReasoningDelta, core.Reasoning:
+		t.Rec.Activity = "thinking"
+	case core.Message:
+		t.Text, t.HasText = p.Text, true
+		t.Rec.Activity = "wrote a message"
+	case core.ToolStarted:
+		t.Rec.Activity = core.Truncate("running: "+cmp.Or(p.Title, p.Command, p.Name), activityBytes)
+	case core.FileChange:
+		t.Rec.FilesChanged = mergeFiles(t.Rec.FilesChanged, p.Changes)
+	case core.UsageUpdated:
+		if p.Scope == core.UsageTurn {
+			t.Rec.Usage = &p.Usage
+			if p.CostUSD != nil {
+				t.Rec.CostUSD = p.CostUSD
+			}
+		}
+	case core.Warning:
+		t.Rec.Warnings = addNote(t.Rec.Warnings, p.Message)
+	case core.ProviderError:
+		t.Rec.Activity = core.Truncate("provider error: "+p.Message, activityBytes)
+	}
+}
+
+// turnEnded takes the provider's terminal record.
+func (m *machine) turnEnded(n core.TurnEnded) {
+	t := m.named(n.Turn)
+	if t == nil {
+		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "late_turn_ended"}, lateFor(n.Turn), raw(n.Raw))
+		return
+	}
+	if t.Phase == PhaseStarting { // acceptance is implied, also behind a turn of the provider's
+		if t.Intent == IntentRecorded {
+			t = m.edit(t)
+			t.Intent = IntentSent // it is over: there is nothing to interrupt
+		}
+		t = m.running(t, nil)
+	}
+	status := core.TurnDoneFailed
+	switch n.Verdict {
+	case core.VerdictCompleted:
+		status = core.TurnDoneCompleted
+	case core.VerdictCancelled:
+		status = core.TurnDoneCancelled
+	}
+	if t.Cause != "" && status != core.TurnDoneCompleted {
+		status = core.TurnDoneFailed
+		n.Result.Error = &core.TurnError{Code: t.Cause, Message: "the turn took too long and was stopped", Provider: n.Result.Provider}
+	}
+	if status == core.TurnDoneFailed && n.Result.Error == nil {
+		n.Result.Error = &core.TurnError{Code: core.TurnProviderError, Message: "the provider reported a failure without a reason"}
+	}
+	m.endTurn(t, status, "", n.Result, n.Raw)
+}
+
+// endTurn gives a turn its one terminal event, the last of that turn, and goes
+// on with what follows it.
+func (m *machine) endTurn(t *ActiveTurn, status core.TurnStatus, reason core.Reason, res core.Result, frame []byte) {
+	m.terminal(t, status, reason, res, frame)
+	if m.s.Closing != nil {
+		m.closeOn()
+		return
+	}
+	if res.Error != nil && res.Error.Code == core.TurnAuthRequired {
+		m.dropQueue(core.ReasonQueueCleared)
+	}
+	m.next()
+}
+
+// terminal writes a turn's end and forgets the turn. What it does not decide
+// is what comes next.
+func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Reason, res core.Result, frame []byte) {
+	t = m.expireAll(t, core.ReasonTurnEnded)
+	for _, k := range []TimerKind{TimerTurnStart, TimerTurnRuntime, TimerTurnIdle, TimerInterrupt} {
+		m.disarm(TimerID{Kind: k, ID: t.Rec.ID})
+	}
+	rec, at := t.Rec, m.now
+	if !t.Last.At.IsZero() { // it ended with its server; how long it lay is not its time
+		at = t.Last.At
+	}
+	rec.Status, rec.Reason, rec.FinishedAt, rec.LastEventAt = status, reason, at, at
+	rec.Activity, rec.StopReason, rec.ProviderSessionID = "", res.StopReason, m.s.ProviderSessionID
+	rec.Error, rec.StructuredOutput = res.Error, res.StructuredOutput
+	if res.Usage != nil {
+		rec.Usage = res.Usage
+	}
+	if res.CostUSD != nil {
+		rec.CostUSD = res.CostUSD
+	}
+	var seen []string
+	rec.FilesChanged = mergeFiles(rec.FilesChanged, res.FilesChanged)
+	rec.FilesChanged, seen = observe(rec.FilesChanged, res.Observed, m.s.Base.Config.CWD)
+	for _, w := range slices.Concat(res.Warnings, seen) {
+		rec.Warnings = addNote(rec.Warnings, w)
+	}
+	if rec.Text = t.Text; !t.HasText {
+		rec.Text = res.Text
+	}
+	rec.TextBytes = len(rec.Text)
+	if status == core.TurnDoneCompleted && len(t.Schema) > 0 {
+		rec.StructuredOutput, rec.StructuredError = m.structured(t.Schema, rec.StructuredOutput, rec.Text)
+	}
+	m.append(terminalEvent(status), &TerminalData{Status: status, Reason: reason, Result: dataResult{
+		Text: rec.Text, TextBytes: rec.TextBytes, Usage: rec.Usage, CostUSD: rec.CostUSD,
+		ProviderSessionID: rec.ProviderSessionID, StopReason: rec.StopReason,
+		StructuredOutput: rec.StructuredOutput, StructuredError: rec.StructuredError, Error: rec.Error, Provider: res.Provider,
+	}}, ofTurn(rec.ID), raw(frame))
+	m.do(PutTurn{Turn: rec})
+	m.s.Last = &rec
+	if m.s.Theirs != nil && m.s.Theirs.Rec.ID == rec.ID {
+		m.s.Theirs = nil
+	} else {
+		m.s.Turn = nil
+	}
+}
+
+// structured checks an answer against the schema that was asked for: the
+// provider's own structured part, else the text. An answer that misses it
+// leaves the turn completed and says why.
+func (m *machine) structured(schema, doc json.RawMessage, text string) (json.RawMessage, string) {
+	if len(doc) == 0 {
+		if text = strings.TrimSpace(text); !json.Valid([]byte(text)) {
+			return nil, "the answer is not JSON"
+		}
+		doc = json.RawMessage(text)
+	}
+	if check := m.s.Base.CheckSchema; check != nil {
+		if err := check(schema, doc); err != nil {
+			return nil, err.Error()
+		}
+	}
+	return doc, ""
+}
+
+func terminalEvent(s core.TurnStatus) core.EventType {
+	switch s {
+	case core.TurnDoneCompleted:
+		return core.TurnCompleted
+	case core.TurnDoneCancelled:
+		return core.TurnCancelled
+	case core.TurnDoneInterrupted:
+		return core.TurnInterrupted
+	}
+	return core.TurnFailed
+}
+
+// next goes on after a turn: with ours that stood behind the provider's, with
+// the queue, or to idle.
+func (m *machine) next() {
+	switch t := m.s.Turn; {
+	case m.s.Theirs != nil:
+	case t != nil && t.Phase == PhaseStarting && t.Accepted:
+		m.rearmIdle(m.running(t, nil))
+	case t != nil && t.Phase == PhaseStarting:
+		m.arm(TimerID{Kind: TimerTurnStart, ID: t.Rec.ID}, m.timeouts().TurnStart)
+		m.rearmIdle(t)
+	case t != nil:
+	case len(m.s.Queue) > 0:
+		q := m.s.Queue[0]
+		m.s.Queue = m.s.Queue[1:]
+		m.append(core.QueueChanged, dataQueue{Queued: len(m.s.Queue)})
+		m.begin(q)
+	default:
+		m.idle()
+		if m.s.Base.Config.CloseAtRest {
+			m.beginClose("", 0)
+		}
+	}
+}
+
+// dropQueue ends every queued turn, in order.
+func (m *machine) dropQueue(reason core.Reason) {
+	for _, q := range m.s.Queue {
+		m.endQueued(q, reason)
+	}
+	if len(m.s.Queue) > 0 {
+		m.s.Queue = nil
+		m.append(core.QueueChanged, dataQueue{})
+	}
+}
+
+// endQueued ends a turn that never started.
+func (m *machine) endQueued(q QueuedTurn, reason core.Reason) core.Turn {
+	rec := q.Rec
+	rec.Status, rec.Reason, rec.FinishedAt = core.TurnDoneInterrupted, reason, m.now
+	m.append(core.TurnInterrupted, &TerminalData{Status: rec.Status, Reason: reason}, ofTurn(rec.ID))
+	m.do(PutTurn{Turn: rec})
+	return rec
+}
+
+func preview(s string) string {
+	n := 0
+	for i := range s {
+		if n == previewChars {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+func addNote(notes []string, note string) []string {
+	if len(notes) >= maxTurnNotes || slices.Contains(notes, note) {
+		return notes
+	}
+	return append(notes[:len(notes):len(notes)], note)
+}
+
+// mergeFiles adds changed files, without diffs; the last word on a path wins,
+// but a file added and then modified stays added.
+func mergeFiles(have, more []core.FileEdit) []core.FileEdit {
+	if len(more) == 0 {
+		return have
+	}
+	out := slices.Clone(have)
+	for _, f := range more {
+		f.Diff = ""
+		i := slices.IndexFunc(out, func(e core.FileEdit) bool { return e.Path == f.Path })
+		switch {
+		case i < 0 && len(out) < maxTurnFiles:
+			out = append(out, f)
+		case i >= 0 && !(out[i].Kind == core.FileAdded && f.Kind == core.FileModified):
+			out[i] = f
+		}
+	}
+	return out
+}

@@ -1,0 +1,612 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Bounds of a MemStore.
+const (
+	// MemJournalBytes is how much event data one resource keeps. Older events
+	// go, as Trim would drop them: a reader behind them meets a gap.
+	MemJournalBytes = 8 << 20
+	// MemTotalBytes is how much all journals together keep; beyond it the
+	// journal that was written longest ago loses its older half first.
+	MemTotalBytes = 128 << 20
+)
+
+// MemStore is a Store in memory, for tests and for servers that are told to
+// keep nothing. What it holds ends with the process. Journals are bounded by
+// MemJournalBytes and MemTotalBytes; snapshots and keys are kept until Delete
+// and SweepKeys, which the harness calls as for any store.
+type MemStore struct {
+	instance string
+	data     *memData
+}
+
+// memData is what the views of one MemStore share. The mutex guards all of it.
+type memData struct {
+	mu         sync.Mutex
+	secret     []byte
+	open       map[string]bool // instances that are not closed
+	aggregates map[ownedID]*memAggregate
+	rows       map[rowID]*memRow
+	keys       map[keyID]core.KeyRecord
+	children   map[childID]core.Child
+	answers    map[string]core.Answer
+	bytes      int    // event data in all journals
+	clock      uint64 // counts commits, to order journals by their last one
+}
+
+type (
+	ownedID struct{ owner, id string }
+	rowID   struct {
+		kind core.ResourceKind
+		ownedID
+	}
+	keyID   struct{ owner, tool, key string }
+	childID struct {
+		instance string
+		pid      int
+	}
+)
+
+// memAggregate is a session or process with its journal.
+type memAggregate struct {
+	ownedID
+	kind     core.ResourceKind
+	provider string
+	instance string
+	lastSeq  uint64
+	digest   core.BatchDigest // of the last batch
+	events   []core.Event
+	bytes    int
+	written  uint64 // clock of the last commit
+}
+
+type memRow struct {
+	core.Row
+	owner string
+	in    *memAggregate
+}
+
+// NewMemStore makes an empty store.
+func NewMemStore() *MemStore {
+	d := &memData{
+		secret:     make([]byte, 32),
+		open:       map[string]bool{},
+		aggregates: map[ownedID]*memAggregate{},
+		rows:       map[rowID]*memRow{},
+		keys:       map[keyID]core.KeyRecord{},
+		children:   map[childID]core.Child{},
+		answers:    map[string]core.Answer{},
+	}
+	rand.Read(d.secret) // never fails
+	return d.view()
+}
+
+// Reopen gives a store on the same data with an instance of its own, as if
+// another server had opened it. Both may be used side by side; each is closed
+// on its own.
+func (m *MemStore) Reopen() *MemStore { return m.data.view() }
+
+func (d *memData) view() *MemStore {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := &MemStore{instance: core.NewID(core.PrefixInstance), data: d}
+	d.open[m.instance] = true
+	return m
+}
+
+// lock takes the mutex for one call, unless the call must be refused.
+func (m *MemStore) lock(ctx context.Context) (*memData, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &core.Error{Code: core.CodeStoreFailed, Message: "the wait for the store ended", Err: err}
+	}
+	m.data.mu.Lock()
+	if !m.data.open[m.instance] {
+		m.data.mu.Unlock()
+		return nil, &core.Error{Code: core.CodeStoreFailed, Message: "the store is closed"}
+	}
+	return m.data, nil
+}
+
+// Commit implements Store.
+func (m *MemStore) Commit(ctx context.Context, b core.Batch) error {
+	e, err := b.Encode()
+	if err != nil {
+		return err
+	}
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	agg := d.aggregates[ownedID{b.Owner, b.Resource}]
+	if agg != nil && agg.digest == e.Digest {
+		return nil
+	}
+	if err := d.check(agg, e); err != nil {
+		return err
+	}
+	d.write(agg, e)
+	return nil
+}
+
+// check finds what the batch clashes with. It changes nothing.
+func (d *memData) check(agg *memAggregate, e core.EncodedBatch) error {
+	if agg != nil && !e.Replace && (e.Create || e.Kind != "" && e.Kind != agg.kind) {
+		return &core.ConflictError{Kind: e.IDKind(), ID: e.Resource, Stored: agg.lastSeq}
+	}
+	var stored uint64
+	if agg != nil && !e.Replace {
+		stored = agg.lastSeq
+	}
+	if stored != e.ExpectSeq {
+		return &core.ConflictError{Kind: "seq", ID: e.Resource, Stored: stored}
+	}
+	if (agg == nil || e.Replace) && e.Kind == "" {
+		return core.Errorf(core.CodeNotFound, "there is no %s", e.Resource)
+	}
+	for _, r := range e.Rows {
+		old := d.rows[rowID{r.Kind, ownedID{e.Owner, r.ID}}]
+		if old != nil && old.in != agg {
+			return &core.ConflictError{Kind: string(r.Kind) + "_id", ID: r.ID}
+		}
+	}
+	for _, k := range e.Keys {
+		if old, used := d.keys[keyID{k.Owner, k.Tool, k.Key}]; used && !k.Completes(old) {
+			return &core.ConflictError{Kind: "key", ID: k.Key}
+		}
+	}
+	return nil
+}
+
+func (d *memData) write(agg *memAggregate, e core.EncodedBatch) {
+	if agg != nil && e.Replace {
+		d.drop(agg)
+		agg = nil
+	}
+	if agg == nil {
+		agg = &memAggregate{ownedID: ownedID{e.Owner, e.Resource}, kind: e.Kind}
+		d.aggregates[agg.ownedID] = agg
+	}
+	agg.digest = e.Digest
+	if e.Instance != "" {
+		agg.instance = e.Instance
+	}
+	if e.Session != nil {
+		agg.provider = e.Session.Session.Provider
+	}
+	for _, r := range e.Rows {
+		d.rows[rowID{r.Kind, ownedID{e.Owner, r.ID}}] = &memRow{Row: r, owner: e.Owner, in: agg}
+	}
+	for _, k := range e.Keys {
+		k.At = core.StoredTime(k.At)
+		d.keys[keyID{k.Owner, k.Tool, k.Key}] = k
+	}
+	for _, ev := range e.Events {
+		ev = cloneEvent(ev)
+		ev.At = core.StoredTime(ev.At)
+		agg.events = append(agg.events, ev)
+		agg.lastSeq = ev.Seq
+		agg.bytes += core.EventBytes(ev)
+		d.bytes += core.EventBytes(ev)
+	}
+	d.clock++
+	agg.written = d.clock
+	d.bound(agg)
+}
+
+// bound drops the oldest events beyond the limits. agg was just written.
+func (d *memData) bound(agg *memAggregate) {
+	if agg.bytes > MemJournalBytes {
+		d.shrink(agg, MemJournalBytes/4*3)
+	}
+	for d.bytes > MemTotalBytes {
+		oldest := agg
+		for _, a := range d.aggregates {
+			if a.bytes > 0 && a.written < oldest.written {
+				oldest = a
+			}
+		}
+		d.shrink(oldest, oldest.bytes/2)
+	}
+}
+
+// shrink drops the oldest events of a until at most keep bytes are left.
+func (d *memData) shrink(a *memAggregate, keep int) {
+	n, left := 0, a.bytes
+	for n < len(a.events) && left > keep {
+		left -= core.EventBytes(a.events[n])
+		n++
+	}
+	d.dropEvents(a, n)
+}
+
+// dropEvents drops the first n events of a.
+func (d *memData) dropEvents(a *memAggregate, n int) {
+	for _, ev := range a.events[:n] {
+		a.bytes -= core.EventBytes(ev)
+		d.bytes -= core.EventBytes(ev)
+	}
+	a.events = slices.Clone(a.events[n:])
+}
+
+func cloneEvent(ev core.Event) core.Event {
+	ev.Data, ev.Raw = bytes.Clone(ev.Data), bytes.Clone(ev.Raw)
+	return ev
+}
+
+// drop forgets an aggregate with its rows and events. Keys stay: they answer
+// for calls that were made, whatever became of their effect.
+func (d *memData) drop(a *memAggregate) {
+	d.bytes -= a.bytes
+	delete(d.aggregates, a.ownedID)
+	maps.DeleteFunc(d.rows, func(_ rowID, r *memRow) bool { return r.in == a })
+	maps.DeleteFunc(d.answers, func(_ string, x core.Answer) bool { return x.Owner == a.owner && x.SessionID == a.id })
+}
+
+// find gives the aggregate of a query, nil for none. With AllOwners an id that
+// several owners chose gives the one written last.
+func (d *memData) find(owner, id string) *memAggregate {
+	if owner != core.AllOwners {
+		return d.aggregates[ownedID{owner, id}]
+	}
+	var found *memAggregate
+	for _, a := range d.aggregates {
+		if a.id == id && (found == nil || a.written > found.written) {
+			found = a
+		}
+	}
+	return found
+}
+
+// Events implements Store.
+func (m *MemStore) Events(ctx context.Context, q core.EventQuery) ([]core.Event, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	agg := d.find(q.Owner, q.Resource)
+	if agg == nil {
+		return nil, nil
+	}
+	limit := pageRows(q.Limit)
+	var out []core.Event
+	size := 0
+	for i := range agg.events {
+		ev := agg.events[i]
+		if q.Tail {
+			ev = agg.events[len(agg.events)-1-i]
+		}
+		if !q.Matches(ev) {
+			continue
+		}
+		if !q.Raw {
+			ev.Raw = nil
+		}
+		size += len(ev.Data) + len(ev.Raw)
+		if len(out) == limit || len(out) > 0 && q.MaxBytes > 0 && size > q.MaxBytes {
+			break
+		}
+		out = append(out, cloneEvent(ev))
+	}
+	if q.Tail {
+		slices.Reverse(out)
+	}
+	return out, nil
+}
+
+// pageRows is how many rows a page with this limit holds at most.
+func pageRows(limit int) int {
+	if limit <= 0 {
+		return core.DefaultPage
+	}
+	return limit
+}
+
+// LastSeq implements Store.
+func (m *MemStore) LastSeq(ctx context.Context, owner, resource string) (uint64, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer d.mu.Unlock()
+	if a := d.find(owner, resource); a != nil {
+		return a.lastSeq, nil
+	}
+	return 0, nil
+}
+
+// Session implements Store.
+func (m *MemStore) Session(ctx context.Context, owner, id string) (core.SessionRecord, error) {
+	rec, in, err := memGet[core.SessionRecord](ctx, m, core.KindSession, owner, id)
+	rec.Instance = in
+	return rec, err
+}
+
+// Turn implements Store.
+func (m *MemStore) Turn(ctx context.Context, owner, id string) (core.TurnRecord, error) {
+	rec, _, err := memGet[core.TurnRecord](ctx, m, core.KindTurn, owner, id)
+	return rec, err
+}
+
+// Request implements Store.
+func (m *MemStore) Request(ctx context.Context, owner, id string) (core.Request, error) {
+	rec, _, err := memGet[core.Request](ctx, m, core.KindRequest, owner, id)
+	return rec, err
+}
+
+// Process implements Store.
+func (m *MemStore) Process(ctx context.Context, owner, id string) (core.ProcessRecord, error) {
+	rec, in, err := memGet[core.ProcessRecord](ctx, m, core.KindProcess, owner, id)
+	rec.Instance = in
+	return rec, err
+}
+
+// memGet reads one row and the instance that owns its aggregate.
+func memGet[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, owner, id string) (rec T, instance string, err error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return rec, "", err
+	}
+	defer d.mu.Unlock()
+	row := d.rows[rowID{kind, ownedID{owner, id}}]
+	if owner == core.AllOwners {
+		for _, r := range d.rows {
+			if r.Kind == kind && r.ID == id && (row == nil || r.in.written > row.in.written) {
+				row = r
+			}
+		}
+	}
+	if row == nil {
+		return rec, "", core.Errorf(core.CodeNotFound, "there is no %s %s", kind, id)
+	}
+	return rec, row.in.instance, json.Unmarshal(row.Body, &rec)
+}
+
+// Sessions implements Store.
+func (m *MemStore) Sessions(ctx context.Context, q core.ListQuery) ([]core.SessionRecord, error) {
+	return memList(ctx, m, core.KindSession, q, func(r *core.SessionRecord, in string) { r.Instance = in })
+}
+
+// Turns implements Store.
+func (m *MemStore) Turns(ctx context.Context, q core.ListQuery) ([]core.TurnRecord, error) {
+	return memList(ctx, m, core.KindTurn, q, func(*core.TurnRecord, string) {})
+}
+
+// Requests implements Store.
+func (m *MemStore) Requests(ctx context.Context, q core.ListQuery) ([]core.Request, error) {
+	return memList(ctx, m, core.KindRequest, q, func(*core.Request, string) {})
+}
+
+// Processes implements Store.
+func (m *MemStore) Processes(ctx context.Context, q core.ListQuery) ([]core.ProcessRecord, error) {
+	return memList(ctx, m, core.KindProcess, q, func(r *core.ProcessRecord, in string) { r.Instance = in })
+}
+
+// memList reads a page of rows of one kind.
+func memList[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, q core.ListQuery, own func(*T, string)) ([]T, error) {
+	before, err := core.ParseCursor(q.Before)
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	var rows []*memRow
+	for _, r := range d.rows {
+		if r.Kind == kind && r.matches(q) && (q.Before == "" || r.position().Before(before)) {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *memRow) int {
+		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.ID, a.ID), strings.Compare(a.owner, b.owner))
+	})
+	rows = rows[:min(len(rows), pageRows(q.Limit))]
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		if err := json.Unmarshal(r.Body, &out[i]); err != nil {
+			return nil, core.Errorf(core.CodeStoreFailed, "reading %s %s: %w", kind, r.ID, err)
+		}
+		own(&out[i], r.in.instance)
+	}
+	return out, nil
+}
+
+func (r *memRow) position() core.Position { return core.Position{At: r.Created, ID: r.ID} }
+
+func (r *memRow) matches(q core.ListQuery) bool {
+	return (q.Owner == core.AllOwners || r.owner == q.Owner) &&
+		(q.SessionID == "" || r.in.kind == core.KindSession && r.in.id == q.SessionID) &&
+		(q.TurnID == "" || r.TurnID == q.TurnID) &&
+		(q.Provider == "" || r.in.provider == q.Provider) &&
+		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
+		(q.Live == nil || r.Live == *q.Live) &&
+		(q.Instance == "" || r.in.instance == q.Instance) &&
+		(q.EndedBefore.IsZero() || !r.Live && r.Ended.Before(q.EndedBefore))
+}
+
+// Delete implements Store.
+func (m *MemStore) Delete(ctx context.Context, owner, id string) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if a := d.aggregates[ownedID{owner, id}]; a != nil {
+		d.drop(a)
+	}
+	return nil
+}
+
+// Trim implements Store.
+func (m *MemStore) Trim(ctx context.Context, owner, resource string, before uint64) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if a := d.aggregates[ownedID{owner, resource}]; a != nil {
+		n, _ := slices.BinarySearchFunc(a.events, before, func(ev core.Event, seq uint64) int { return cmp.Compare(ev.Seq, seq) })
+		d.dropEvents(a, n)
+	}
+	return nil
+}
+
+// Key implements Store.
+func (m *MemStore) Key(ctx context.Context, owner, tool, key string) (core.KeyRecord, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return core.KeyRecord{}, err
+	}
+	defer d.mu.Unlock()
+	k, ok := d.keys[keyID{owner, tool, key}]
+	if !ok {
+		return core.KeyRecord{}, core.Errorf(core.CodeNotFound, "the idempotency key is free")
+	}
+	return k, nil
+}
+
+// PutKey implements Store.
+func (m *MemStore) PutKey(ctx context.Context, k core.KeyRecord) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	id := keyID{k.Owner, k.Tool, k.Key}
+	if _, used := d.keys[id]; used {
+		return &core.ConflictError{Kind: "key", ID: k.Key}
+	}
+	k.At = core.StoredTime(k.At)
+	d.keys[id] = k
+	return nil
+}
+
+// DeleteKey implements Store.
+func (m *MemStore) DeleteKey(ctx context.Context, owner, tool, key string) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	delete(d.keys, keyID{owner, tool, key})
+	return nil
+}
+
+// SweepKeys implements Store.
+func (m *MemStore) SweepKeys(ctx context.Context, before time.Time) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.keys, func(_ keyID, k core.KeyRecord) bool { return k.At.Before(before) })
+	maps.DeleteFunc(d.answers, func(_ string, a core.Answer) bool { return a.At.Before(before) })
+	return nil
+}
+
+// Claim implements Store.
+func (m *MemStore) Claim(ctx context.Context, owner, id, from, to string) (bool, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer d.mu.Unlock()
+	a := d.aggregates[ownedID{owner, id}]
+	if a == nil || a.instance != from {
+		return false, nil
+	}
+	a.instance = to
+	return true, nil
+}
+
+// PutChild implements ChildLog.
+func (m *MemStore) PutChild(ctx context.Context, c core.Child) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	c.At = core.StoredTime(c.At)
+	d.children[childID{c.Instance, c.PID}] = c
+	return nil
+}
+
+// DeleteChild implements ChildLog.
+func (m *MemStore) DeleteChild(ctx context.Context, instance string, pid int) error {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	delete(d.children, childID{instance, pid})
+	return nil
+}
+
+// Children implements ChildLog.
+func (m *MemStore) Children(ctx context.Context, instance string) ([]core.Child, error) {
+	d, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	var out []core.Child
+	for _, c := range d.children {
+		if instance == "" || c.Instance == instance {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Child) int {
+		return cmp.Or(strings.Compare(a.Instance, b.Instance), cmp.Compare(a.PID, b.PID))
+	})
+	return out, nil
+}
+
+// Instance implements Instances.
+func (m *MemStore) Instance() string { return m.instance }
+
+// Alive implements Instances: an instance lives until its store is closed.
+func (m *MemStore) Alive(instance string) bool {
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	return m.data.open[instance]
+}
+
+// Elected implements Instances: the living instance with the lowest id.
+func (m *MemStore) Elected() bool {
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	for id := range m.data.open {
+		if id < m.instance {
+			return false
+		}
+	}
+	return m.data.open[m.instance]
+}
+
+// Secret implements Store.
+func (m *MemStore) Secret() []byte { return bytes.Clone(m.data.secret) }
+
+// Close implements Store. The data stays for other views of it.
+func (m *MemStore) Close() error {
+	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
+	delete(m.data.open, m.instance)
+	return nil
+}

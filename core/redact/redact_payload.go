@@ -1,0 +1,126 @@
+package redact
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// Payload gives p without secrets. Ids (Item, TurnID) are names and stay.
+func (r *Redactor) Payload(p core.Payload) core.Payload {
+	switch p := p.(type) {
+	case core.MessageDelta:
+		p.Text = r.text(p.Text)
+		return p
+	case core.Message:
+		p.Text = r.text(p.Text)
+		return p
+	case core.ReasoningDelta:
+		p.Text = r.text(p.Text)
+		return p
+	case core.Reasoning:
+		p.Text = r.text(p.Text)
+		return p
+	case core.ToolStarted:
+		p.Name, p.Title = r.String(p.Name), r.String(p.Title)
+		p.Input, p.Command, p.CWD = r.value(p.Input), r.text(p.Command), r.String(p.CWD)
+		return p
+	case core.ToolDelta:
+		p.Text = r.text(p.Text)
+		return p
+	case core.ToolCompleted:
+		p.Output, p.Error = r.text(p.Output), r.text(p.Error)
+		return p
+	case core.CommandOutputDelta:
+		p.Text = r.text(p.Text)
+		return p
+	case core.FileChange:
+		p.Changes = r.fileEdits(p.Changes)
+		return p
+	case core.PlanUpdated:
+		p.Steps = slices.Clone(p.Steps)
+		for i, s := range p.Steps {
+			p.Steps[i] = core.PlanStep{Text: r.String(s.Text), Status: r.String(s.Status)}
+		}
+		return p
+	case core.RateLimit:
+		p.Limits = r.frame(p.Limits)
+		return p
+	case core.Warning:
+		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
+		return p
+	case core.ProviderError:
+		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
+		return p
+	case core.ProviderEvent:
+		p.Kind, p.Data = r.String(p.Kind), r.frame(p.Data)
+		return p
+	}
+	return p // UsageUpdated: numbers
+}
+
+// Result gives a turn's result without secrets.
+func (r *Redactor) Result(res core.Result) core.Result {
+	res.Text, res.StopReason = r.text(res.Text), r.String(res.StopReason)
+	res.StructuredOutput, res.Provider = r.value(res.StructuredOutput), r.frame(res.Provider)
+	res.Error = r.TurnError(res.Error)
+	res.FilesChanged = r.fileEdits(res.FilesChanged)
+	res.Observed.Files = r.fileEdits(res.Observed.Files)
+	res.Warnings = r.Strings(res.Warnings)
+	return res
+}
+
+// RequestSpec gives a request without secrets. Ids of questions are names and
+// stay; so do the field names of a schema.
+func (r *Redactor) RequestSpec(s core.RequestSpec) core.RequestSpec {
+	s.Prompt, s.Schema = r.String(s.Prompt), r.schema(s.Schema)
+	s.Questions = slices.Clone(s.Questions)
+	for i := range s.Questions {
+		q := &s.Questions[i]
+		q.Prompt, q.Header = r.String(q.Prompt), r.String(q.Header)
+		q.Choices = slices.Clone(q.Choices)
+		for j, c := range q.Choices {
+			q.Choices[j] = core.Choice{Label: r.String(c.Label), Value: r.String(c.Value), Description: r.String(c.Description)}
+		}
+	}
+	if s.Details != nil {
+		d := *s.Details
+		d.Command, d.CWD, d.Path = r.text(d.Command), r.String(d.CWD), r.String(d.Path)
+		d.Diff, d.Tool, d.Reason = r.text(d.Diff), r.String(d.Tool), r.String(d.Reason)
+		d.Input = r.value(d.Input)
+		s.Details = &d
+	}
+	return s
+}
+
+// fileEdits gives changes of files without secrets. Of diffs that are beyond
+// MaxText together the last ones are left out: the paths say what changed.
+func (r *Redactor) fileEdits(edits []core.FileEdit) []core.FileEdit {
+	edits = slices.Clone(edits)
+	left := core.MaxText
+	for i, e := range edits {
+		e.Path, e.Diff = r.String(e.Path), r.text(e.Diff)
+		if len(e.Diff) > left && i > 0 {
+			e.Diff = fmt.Sprintf("[... %d bytes are not kept ...]", len(e.Diff))
+		}
+		left -= len(e.Diff)
+		edits[i] = e
+	}
+	return edits
+}
+
+// Metadata gives what a caller keeps with its work without secrets: by the names
+// and in the values.
+func (r *Redactor) Metadata(m map[string]string) map[string]string {
+	out := maps.Clone(m)
+	for k, v := range m {
+		if v != "" && SecretName(k) {
+			out[k] = Redacted
+			continue
+		}
+		out[k] = r.String(v)
+	}
+	return out
+}

@@ -1,8 +1,0 @@
-//go:build !race
-
-package core
-
-// simSteps is how many steps a test run simulates. The race detector makes a
-// step many times dearer and has nothing to find in a pure function, so under
-// -race there are fewer.
-const simSteps = 1_000_000
