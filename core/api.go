@@ -311,6 +311,7 @@ type Limits struct {
 	AnswerByUser bool
 }
 
+// WithDefaults completes limits with their defaults.
 func (l Limits) WithDefaults() Limits {
 	if l.MaxSessions <= 0 {
 		l.MaxSessions = DefaultLimits.MaxSessions
@@ -325,36 +326,6 @@ func (l Limits) WithDefaults() Limits {
 		l.StoreTimeout = DefaultLimits.StoreTimeout
 	}
 	return l
-}
-
-// FinishedSeq tells apart what came to rest at the same instant: in one session
-// the earlier turn has the lower one.
-func (r Resource) FinishedSeq() uint64 {
-	switch r.Kind {
-	case KindTurn:
-		return r.Turn.LastSeq
-	case KindProcess:
-		return r.Process.LastSeq
-	case KindSession:
-		return r.Session.Session.LastSeq
-	}
-	return 0
-}
-
-// FinishedAt says when a resource came to rest.
-func (r Resource) FinishedAt() time.Time {
-	switch r.Kind {
-	case KindTurn:
-		return r.Turn.FinishedAt
-	case KindRequest:
-		if r.Request.Resolution != nil {
-			return r.Request.Resolution.At
-		}
-		return r.Request.CreatedAt
-	case KindProcess:
-		return r.Process.FinishedAt
-	}
-	return r.Session.Session.UpdatedAt
 }
 
 // Resolve gives a directory of a call as the caller means it.

@@ -2,6 +2,8 @@ package core
 
 import "encoding/json"
 
+// EncodeData returns an event's data as JSON. Long texts and deltas, of which there
+// are most, have encoders of their own.
 func EncodeData(v any) json.RawMessage {
 	if b := encodeLong(v); b != nil {
 		return b

@@ -179,6 +179,13 @@ func IsContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// KeyTaken is the refusal of a call whose idempotency key another call took
+// first.
+func KeyTaken(key string) *Error {
+	return Errorf(CodeIdempotency, "idempotency_key %q was used by another call at the same time", key).
+		WithHint("Repeat the call to get what that one made.").Retry()
+}
+
 // StoreError turns a store's failure on a read into a coded error.
 func StoreError(err error) error {
 	if err == nil || IsContext(err) {
@@ -188,11 +195,6 @@ func StoreError(err error) error {
 		return err
 	}
 	return Errorf(CodeStoreFailed, "the journal could not be read: %w", err).WithHint("Check the database file and the disk.").Retry()
-}
-
-func KeyTaken(key string) *Error {
-	return Errorf(CodeIdempotency, "idempotency_key %q was used by another call at the same time", key).
-		WithHint("Repeat the call to get what that one made.").Retry()
 }
 
 // NotRunning refuses what only a running process takes.

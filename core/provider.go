@@ -317,14 +317,3 @@ func (SessionChanged) notice()   {}
 // StopGrace is how long a Conn may take for a polite end when nobody gave a
 // time.
 const StopGrace = 10 * time.Second
-
-func (n OpDone) ErrOrNil() error {
-	if n.Err == nil {
-		return nil // and not an error that holds a nil
-	}
-	return n.Err
-}
-
-// SchemaCheck says why a document does not meet a JSON schema, or, for a nil
-// document, why the schema is none. It depends on its arguments alone.
-type SchemaCheck func(schema, doc json.RawMessage) error

@@ -114,6 +114,15 @@ const (
 	ByClose    = "close"
 )
 
+// What a person who was asked has said: the values of Request.AskedUser.
+// AskedNow is the time in between, of which callers are told nothing.
+const (
+	AskedNow       = "asking"
+	AskedDeclined  = "declined"
+	AskedCancelled = "cancelled"
+	AskedNoAnswer  = "no_answer"
+)
+
 // Request is the snapshot of a request.
 type Request struct {
 	ID        string        `json:"request_id"`
@@ -139,12 +148,3 @@ type Response struct {
 	Scope   Scope               `json:"scope,omitempty"`
 	Reason  string              `json:"reason,omitempty"`
 }
-
-// What a person who was asked has said: the values of Request.AskedUser.
-// AskedNow is the time in between, of which callers are told nothing.
-const (
-	AskedNow       = "asking"
-	AskedDeclined  = "declined"
-	AskedCancelled = "cancelled"
-	AskedNoAnswer  = "no_answer"
-)

@@ -314,7 +314,8 @@ func (q EventQuery) Matches(ev Event) bool {
 		(len(q.Types) == 0 || slices.Contains(q.Types, ev.Type))
 }
 
-// InstanceOf gives the instance in a row, whether it holds the session or owns it.
+// InstanceOf returns the instance in a row, whether it has reserved the session or
+// owns it.
 func InstanceOf(instance string) string {
 	id, _ := strings.CutSuffix(instance, OpeningMark)
 	return id
@@ -329,16 +330,6 @@ func DurabilityOf(s Store) Durability {
 		return d.Durability()
 	}
 	return Durable
-}
-
-func (o AnswerOutcome) Reply(q Request) (Request, error) {
-	if o.Request != nil {
-		q = *o.Request
-	}
-	if o.Code != "" {
-		return q, &Error{Code: o.Code, Message: o.Message, Hint: o.Hint}
-	}
-	return q, nil
 }
 
 // LossNotes is what a Store may have beside its data: a place where a server

@@ -93,3 +93,18 @@ type Signal struct {
 	Kind     string // of a request
 	Reason   Reason // why it expired
 }
+
+// EndedBy says how a call ended by its error.
+func EndedBy(err error) Ended {
+	switch {
+	case err == nil:
+		return Ended{Ending: EndedOK}
+	case IsContext(err):
+		return Ended{Ending: EndedAborted}
+	}
+	e := Ended{Ending: EndedRejected, Code: CodeOf(err)}
+	if e.Code == CodeResponseUncertain {
+		e.Ending = EndedUncertain
+	}
+	return e
+}

@@ -2,7 +2,7 @@ package core
 
 import "unicode/utf8"
 
-// Truncate shortens s to at most max bytes, on a character border.
+// Truncate returns s shortened to at most max bytes, on a character border.
 func Truncate(s string, max int) string {
 	if len(s) <= max {
 		return s
@@ -13,6 +13,17 @@ func Truncate(s string, max int) string {
 	return s[:max]
 }
 
+// Short returns s shortened to at most max bytes, on a character border, with
+// three dots in place of what was cut.
+func Short(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	const dots = "..."
+	return Truncate(s, max-len(dots)) + dots
+}
+
+// firstOf returns the first of ss that is not empty.
 // PieceBytes is how much of a long text is looked through at a time, in bytes.
 const PieceBytes = 64 << 10
 

@@ -1,7 +1,9 @@
 package harness
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -35,9 +37,11 @@ func (a *actor) commit(before mark, batch []machine.Input, out []machine.Effect)
 	var conflict *core.ConflictError
 	switch {
 	case errors.As(err, &conflict):
-		a.clash(before, batch, out, conflict)
+		a.unstored(before, batch, machine.OnConflict(before.state, batch, out, conflict), nil, err)
 	case a.host.limits.StopOnStoreFailure:
-		a.stopOnFailure(before, batch, b, err)
+		told := core.Errorf(core.CodeStoreFailed, "the journal could not be written: %w", err).
+			WithHint("Nothing of this call took effect. Check the disk and the database file.")
+		a.unstored(before, batch, machine.OnStop(before.state, batch, told), &b, err)
 	default:
 		a.degrade(out, b, err)
 	}
@@ -73,7 +77,7 @@ func (a *actor) build(out []machine.Effect) pendingBatch {
 				continue
 			}
 			b.Requests = append(b.Requests, e.Request)
-		case machine.KeepKey:
+		case machine.Keep:
 			b.Keys = append(b.Keys, e.Key)
 		}
 	}
@@ -131,6 +135,9 @@ type pendingBatch struct {
 	seq   uint64
 	spans []turnSpan // one for each turn of the batch: nearly always one
 }
+
+// span is where a turn stands in the journal.
+type span struct{ first, last, text uint64 }
 
 // turnSpan is where a turn stands with the batch.
 type turnSpan struct {
@@ -203,6 +210,18 @@ func (a *actor) event(e machine.Append, seq, textSeq uint64, now time.Time) core
 	}
 }
 
+// withLate adds to an event's data the turn that it came too late for.
+func withLate(data json.RawMessage, turn string) json.RawMessage {
+	id := core.EncodeData(turn)
+	if len(data) < 2 || data[0] != '{' {
+		return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s,"value":%s}`, id, data))
+	}
+	if string(data) == "{}" {
+		return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s}`, id))
+	}
+	return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s,%s`, id, data[1:]))
+}
+
 // committed takes over what the store has accepted.
 func (a *actor) committed(b pendingBatch) {
 	a.seq = b.seq
@@ -223,162 +242,4 @@ func (a *actor) committed(b pendingBatch) {
 		a.stored, a.fresh, a.replace = b.Session.Session, false, false
 	}
 	a.ring.Add(b.Events)
-}
-
-// clash is something that another writer was faster with: an id or a key, when
-// the command that brought it is refused and the rest of the batch is stepped
-// again, or the session itself.
-func (a *actor) clash(before mark, batch []machine.Input, out []machine.Effect, c *core.ConflictError) {
-	kept := batch[:0:0]
-	refused := false
-	for _, in := range batch {
-		if err := a.clashOf(in, before.state, c); err != nil {
-			refused = true
-			if opened, ok := in.(machine.Opened); ok {
-				a.goBack(before)
-				a.failOpening(opened, err)
-			} else {
-				a.answer(machine.Reply{Token: tokenOf(in), Err: err})
-			}
-			continue
-		}
-		kept = append(kept, in)
-	}
-	switch {
-	case refused:
-		a.goBack(before)
-		// Timers that were due fire again by themselves.
-		a.again = append(kept, a.again...)
-	case c.Kind == "key": // of a call whose effect is beyond recall: another's answer stays under the key
-		rest := slices.DeleteFunc(slices.Clone(out), func(e machine.Effect) bool {
-			k, ok := e.(machine.KeepKey)
-			return ok && k.Key.Key == c.ID
-		})
-		if len(rest) == len(out) {
-			a.lose(before, batch, c)
-			return
-		}
-		a.commit(before, batch, rest)
-	default:
-		a.lose(before, batch, c)
-	}
-}
-
-// clashOf gives the refusal of the input that brought what clashes, nil for
-// another input.
-func (a *actor) clashOf(in machine.Input, before machine.State, c *core.ConflictError) *core.Error {
-	switch in := in.(type) {
-	case machine.Prompt:
-		if c.Kind == "turn_id" && in.TurnID == c.ID {
-			return turnUsed(c.ID)
-		}
-		if c.Kind == "key" && in.Key != nil && in.Key.Key == c.ID {
-			return core.KeyTaken(c.ID)
-		}
-	case machine.Opened:
-		o := before.Opening
-		switch {
-		case o == nil || in.Err != nil || in.Epoch != before.Epoch:
-		case c.Kind == "session_id":
-			return sessionInUse(a.id)
-		case c.Kind == "seq": // a resume, and the session is not what it was
-			return core.Errorf(core.CodeSessionInUse, "session %s was changed by another server while it opened", a.id).
-				WithHint("inspect {id: %q} shows it.", a.id).Retry()
-		case c.Kind == "key" && o.Key != nil && o.Key.Key == c.ID:
-			return core.KeyTaken(c.ID)
-		}
-	}
-	return nil
-}
-
-// lose ends a session whose row another server writes or has deleted: nothing
-// may be written of it any more, and its agent must not go on beside another.
-func (a *actor) lose(before mark, batch []machine.Input, c *core.ConflictError) {
-	a.log().Error("another server has taken the session; it ends here", "err", c)
-	err := core.Errorf(core.CodeOtherInstance, "session %s was taken by another server", a.id).WithHint("inspect {id: %q} shows it.", a.id)
-	a.goBack(before)
-	a.taken = true
-	a.endUnstored(batch, err, nil)
-}
-
-// failOpening ends an opening that succeeded but cannot be stored.
-func (a *actor) failOpening(in machine.Opened, err *core.Error) {
-	if o := a.state.Opening; o != nil && o.Token != 0 {
-		// The starter is told by the close, when nothing shows the session.
-		a.instead[o.Token] = err
-	}
-	a.again = append(a.again, machine.Close{Force: true}, in)
-}
-
-// stopOnFailure fails the session: no op of the batch is sent, and its callers
-// are told.
-func (a *actor) stopOnFailure(before mark, batch []machine.Input, failed pendingBatch, err error) {
-	a.log().Log(a.host.ctx, a.host.outage.Began(), "the journal could not be written; sessions that write to it are stopped", "err", err)
-	told := core.Errorf(core.CodeStoreFailed, "the journal could not be written: %w", err).
-		WithHint("Nothing of this call took effect. Check the disk and the database file.")
-	a.goBack(before)
-	a.endUnstored(batch, told, &failed)
-}
-
-// endUnstored ends the session after a batch that was not stored and has not
-// happened. What happened outside all the same is stepped again.
-func (a *actor) endUnstored(batch []machine.Input, told *core.Error, failed *pendingBatch) {
-	before := a.state
-	var refused []machine.Token // told last, when the session shows what became of it
-	for _, in := range batch {
-		switch in := in.(type) {
-		case machine.Opened:
-			if in.Err == nil && before.Link == machine.LinkOpening && before.Closing == nil {
-				a.failOpening(in, told)
-				continue
-			}
-			a.again = append(a.again, in)
-		case machine.HungUp, machine.ConnLost:
-			a.again = append(a.again, in)
-		default:
-			refused = append(refused, tokenOf(in))
-		}
-	}
-	defer func() {
-		for _, t := range refused {
-			a.answer(machine.Reply{Token: t, Err: told})
-		}
-	}()
-	if before.Link == machine.LinkOpening && len(a.again) > 0 {
-		return
-	}
-	if failed != nil {
-		a.newLost(*failed)
-	}
-	out := a.step(machine.StoreFailed{Message: "the journal could not be written", Stop: true})
-	b := a.build(out)
-	if failed != nil {
-		a.keepLost(b)
-	}
-	a.committed(b)
-	a.release(out)
-}
-
-func tokenOf(in machine.Input) machine.Token {
-	switch in := in.(type) {
-	case machine.Start:
-		return in.Token
-	case machine.Resume:
-		return in.Token
-	case machine.Prompt:
-		return in.Token
-	case machine.Steer:
-		return in.Token
-	case machine.Respond:
-		return in.Token
-	case machine.AskUser:
-		return in.Token
-	case machine.Interrupt:
-		return in.Token
-	case machine.Configure:
-		return in.Token
-	case machine.Close:
-		return in.Token
-	}
-	return 0
 }

@@ -47,7 +47,7 @@ func (a *actor) newLost(failed pendingBatch) {
 func (a *actor) store(b core.Batch, within time.Duration) error {
 	end := a.host.telemetry.Begin(core.Operation{Name: core.OpStoreWrite, Session: a.id})
 	err := journal.CommitChecked(a.host.ctx, a.host.store, within, b)
-	end(endedBy(err))
+	end(core.EndedBy(err))
 	if err == nil && a.host.outage.Over() {
 		a.log().Info("the journal is written again")
 	}
@@ -75,7 +75,7 @@ func (a *actor) keepLost(b pendingBatch) {
 	for _, t := range b.Turns {
 		if _, ok := l.turns[t.Turn.ID]; ok || len(l.turns) < journal.LostTurns {
 			l.turns[t.Turn.ID] = t
-			a.host.missedTurns.put(a.owner, t.Turn)
+			a.host.unstoredTurns.put(a.owner, t.Turn)
 		}
 	}
 	for _, r := range b.Requests {
@@ -89,7 +89,7 @@ func (a *actor) keepLost(b pendingBatch) {
 	for _, k := range b.Keys {
 		if len(l.keys) < journal.LostTurns {
 			l.keys = append(l.keys, k)
-			a.host.lostKeys.put(k)
+			a.host.keys.unstored.put(k)
 		}
 	}
 	if l.try != nil {
@@ -118,7 +118,7 @@ func (l *lostWrites) keepEvent(e core.Event) {
 // dropLostTurns has turns looked up in the store again.
 func (a *actor) dropLostTurns() {
 	for id := range a.lost.turns {
-		a.host.missedTurns.drop(a.owner, id)
+		a.host.unstoredTurns.drop(a.owner, id)
 	}
 }
 
@@ -133,6 +133,15 @@ func (a *actor) tryDue(now time.Time) bool {
 	default:
 		return !now.Before(l.retryAt)
 	}
+}
+
+// trying returns a channel that is closed when the attempt under way has ended,
+// nil without one.
+func (a *actor) trying() <-chan struct{} {
+	if a.lost == nil || a.lost.try == nil {
+		return nil
+	}
+	return a.lost.try.Done
 }
 
 // tryStore begins an attempt to write what was missed, or takes over what the
@@ -189,12 +198,7 @@ func (a *actor) begin(now time.Time) bool {
 		l.try.Rewrite = a.rewriteStopped(l.from, b.seq)
 		a.seq += journal.RewriteRoom
 	}
-	l.try.Begin(a.host.ctx, func(try func()) {
-		a.wg.Go(func() {
-			try()
-			a.poke()
-		})
-	})
+	l.try.Begin(a.host.ctx, a.wg.Go)
 	return true
 }
 
@@ -207,7 +211,7 @@ func (a *actor) rewriteStopped(from, seq uint64) func(context.Context) (core.Bat
 		if err != nil {
 			return core.Batch{}, err
 		}
-		return a.host.settle(ctx, rec, seq, machine.StoreFailed{Message: "the journal could not be written", Stop: true},
+		return a.host.endBatch(ctx, rec, seq, machine.StoreFailed{Message: "the journal could not be written", Stop: true},
 			machine.HungUp{Epoch: rec.Session.Epoch}, machine.StoreRecovered{LostFrom: from, LostTo: seq})
 	}
 }
@@ -216,7 +220,7 @@ func (a *actor) rewriteStopped(from, seq uint64) func(context.Context) (core.Bat
 func (a *actor) learn(t *journal.Attempt) {
 	l := a.lost
 	l.stored, a.fresh, a.replace = t.Stored, t.Batch.Create, t.Batch.Replace
-	a.host.lostKeys.drop(t.Keys)
+	a.host.keys.unstored.drop(t.Keys)
 	l.keys = journal.Without(l.keys, t.Keys)
 	for _, e := range t.Found {
 		if i := slices.IndexFunc(l.ends, func(o core.Event) bool { return journal.SameEnd(o, e) }); i >= 0 {
@@ -247,7 +251,7 @@ func (a *actor) recovered(t *journal.Attempt) {
 		return
 	}
 	a.log().Info("the journal works again", "lost_from", l.from, "lost_to", l.to)
-	a.host.lostKeys.drop(l.keys)
+	a.host.keys.unstored.drop(l.keys)
 	a.dropLostTurns()
 	journal.NoteLoss(a.host.store, a.owner, a.id, false)
 	a.lost = nil
@@ -271,7 +275,7 @@ func (a *actor) loseAgain(t *journal.Attempt, err error) {
 	l.stored, l.from, l.to = t.Last(), t.Last()+1, a.seq
 	l.ends = slices.DeleteFunc(l.ends, func(e core.Event) bool { return e.Seq <= t.Last() })
 	l.keys = journal.Without(l.keys, t.Batch.Keys)
-	a.host.lostKeys.drop(t.Batch.Keys)
+	a.host.keys.unstored.drop(t.Batch.Keys)
 	l.retryAt = time.Now()
 	if err != nil {
 		l.wait = min(2*l.wait, journal.StoreRetryMost)

@@ -34,7 +34,9 @@ func (a *actor) open(e machine.Open) {
 		default:
 			in.Err = boundError(red.Error(startError(err)))
 		}
-		a.post(mail{in: in, conn: conn})
+		if !a.inbox.post(mail{in: in, conn: conn}) && conn != nil {
+			_ = closeConn(a.host.ctx, conn, 0)
+		}
 	})
 }
 
@@ -57,7 +59,7 @@ func (a *actor) sendWatched(op core.StartTurn, conn core.Conn) {
 			a.log().Debug("looking at the workspace before a turn", "err", err)
 		}
 		if err := conn.Send(op); err != nil {
-			a.post(mail{in: machine.Notice{Epoch: epoch, Notice: core.OpDone{Op: op.ID,
+			a.inbox.post(mail{in: machine.Notice{Epoch: epoch, Notice: core.OpDone{Op: op.ID,
 				Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}}})
 		}
 	})
@@ -113,7 +115,7 @@ func (r *reader) pass(n core.Notice, err error) (ok bool) {
 	}
 	if err != nil {
 		for _, n := range r.filter.Flush() {
-			a.post(mail{in: a.stamp(r.epoch, n)})
+			a.inbox.post(mail{in: a.stamp(r.epoch, n)})
 		}
 		a.lostLink(r.epoch, r.conn, r.red, err)
 		return false
@@ -125,7 +127,7 @@ func (r *reader) pass(n core.Notice, err error) (ok bool) {
 		runtime.GC()
 	}
 	for _, n := range list {
-		a.post(mail{in: a.stamp(r.epoch, n)})
+		a.inbox.post(mail{in: a.stamp(r.epoch, n)})
 	}
 	return true
 }
@@ -138,15 +140,15 @@ func (a *actor) lostLink(epoch uint64, conn core.Conn, red *redact.Redactor, err
 	}
 	te := &core.TurnError{Code: core.TurnTransportLost, Message: "the agent's output ended"}
 	if !errors.Is(err, io.EOF) {
-		te.Message = short(red.String(err.Error()), sentenceBytes)
+		te.Message = core.Short(red.String(err.Error()), sentenceBytes)
 	}
-	a.post(mail{in: machine.ConnLost{Epoch: epoch, Err: te}})
+	a.inbox.post(mail{in: machine.LinkLost{Epoch: epoch, Err: te}})
 }
 
 // stamp gives a notice the fresh ids that it may need, and bounds its frame and
 // its words.
 func (a *actor) stamp(epoch uint64, n core.Notice) machine.Notice {
-	in := machine.Notice{Epoch: epoch, Notice: boundWords(boundRaw(n, a.host.limits.DropRaw))}
+	in := machine.Notice{Epoch: epoch, Notice: limitNotice(n, a.host.limits.DropRaw)}
 	switch n.(type) {
 	case core.TurnBegan:
 		in.TurnID = core.NewID(core.PrefixTurn)
@@ -165,7 +167,7 @@ func (a *actor) hangup(e machine.Hangup) {
 	}
 	a.wg.Go(func() {
 		closeConn(a.host.ctx, conn, e.Grace)
-		a.post(mail{in: machine.HungUp{Epoch: e.Epoch}})
+		a.inbox.post(mail{in: machine.HungUp{Epoch: e.Epoch}})
 	})
 }
 

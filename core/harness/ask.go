@@ -34,7 +34,7 @@ func (h *Harness) AskUser(ctx context.Context, c core.Caller, r core.AskRequest)
 	if res.Request.Status.Ended() {
 		return core.Request{}, machine.NotPending(r.RequestID, res.Request.Status)
 	}
-	token := h.token()
-	return ask[core.Request](ctx, h, c.Owner, res.Request.SessionID, token,
-		machine.AskUser{Token: token, RequestID: r.RequestID, Said: r.Said, For: r.For}, nil)
+	return ask[core.Request](ctx, h, c.Owner, res.Request.SessionID, func(t machine.Token) machine.Input {
+		return machine.Ask{Token: t, RequestID: r.RequestID, Said: r.Said, For: r.For}
+	})
 }

@@ -292,7 +292,7 @@ func settleOrder(o core.Outcome, res []core.Resource) core.AwaitResult {
 		}
 		switch {
 		case dx && dy:
-			return cmp.Or(x.FinishedAt().Compare(y.FinishedAt()), cmp.Compare(x.FinishedSeq(), y.FinishedSeq()))
+			return cmp.Or(finishedAt(x).Compare(finishedAt(y)), cmp.Compare(finishedSeq(x), finishedSeq(y)))
 		case dx:
 			return -1
 		case dy:
@@ -306,4 +306,34 @@ func settleOrder(o core.Outcome, res []core.Resource) core.AwaitResult {
 		}
 	}
 	return out
+}
+
+// finishedSeq tells apart what came to rest at the same instant: in one session
+// the earlier turn has the lower one.
+func finishedSeq(r core.Resource) uint64 {
+	switch r.Kind {
+	case core.KindTurn:
+		return r.Turn.LastSeq
+	case core.KindProcess:
+		return r.Process.LastSeq
+	case core.KindSession:
+		return r.Session.Session.LastSeq
+	}
+	return 0
+}
+
+// finishedAt says when a resource came to rest.
+func finishedAt(r core.Resource) time.Time {
+	switch r.Kind {
+	case core.KindTurn:
+		return r.Turn.FinishedAt
+	case core.KindRequest:
+		if r.Request.Resolution != nil {
+			return r.Request.Resolution.At
+		}
+		return r.Request.CreatedAt
+	case core.KindProcess:
+		return r.Process.FinishedAt
+	}
+	return r.Session.Session.UpdatedAt
 }

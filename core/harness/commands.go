@@ -32,7 +32,7 @@ func (h *Harness) FollowUp(ctx context.Context, c core.Caller, r core.SendReques
 func (h *Harness) sendTurn(ctx context.Context, c core.Caller, r core.SendRequest, queue bool) (core.Turn, error) {
 	end := h.telemetry.Begin(core.Operation{Name: core.OpStartTurn})
 	t, err := h.admitTurn(ctx, c, r, queue)
-	end(endedBy(err))
+	end(core.EndedBy(err))
 	return t, err
 }
 
@@ -56,13 +56,9 @@ func (h *Harness) admitTurn(ctx context.Context, c core.Caller, r core.SendReque
 			}
 			defer free()
 		}
-		token := h.token()
-		in := machine.Prompt{Token: token, TurnID: turn, Hash: hash, Input: r.Input, Queue: queue, Key: k}
-		t, err := ask[core.Turn](ctx, h, c.Owner, id, token, in, h.checkInputFor(r.Input))
-		if err == nil {
-			h.turnHosts.put(c.Owner, turn, id)
-		}
-		return t, err
+		return ask[core.Turn](ctx, h, c.Owner, id, func(t machine.Token) machine.Input {
+			return machine.Prompt{Token: t, TurnID: turn, Hash: hash, Input: r.Input, Queue: queue, Key: k}
+		})
 	})
 }
 
@@ -79,9 +75,9 @@ func (h *Harness) checkInput(in core.TurnInput) (string, error) {
 	if strings.TrimSpace(in.Prompt) == "" && len(in.Content) == 0 && len(in.Attachments) == 0 {
 		return "", core.Errorf(core.CodeInvalidArgument, "prompt is empty").WithHint("Say what the agent is to do.").WithDetail("field", "prompt")
 	}
-	if n := in.Size(); n > machine.MaxPrompt {
-		return "", core.Errorf(core.CodeTooLarge, "the prompt has %d bytes; at most %d are taken", n, machine.MaxPrompt).
-			WithHint("Put the material into a file in cwd and name the file in the prompt.").WithDetail("bytes", n).WithDetail("limit", machine.MaxPrompt)
+	if n := in.Size(); n > core.MaxPrompt {
+		return "", core.Errorf(core.CodeTooLarge, "the prompt has %d bytes; at most %d are taken", n, core.MaxPrompt).
+			WithHint("Put the material into a file in cwd and name the file in the prompt.").WithDetail("bytes", n).WithDetail("limit", core.MaxPrompt)
 	}
 	if err := h.checkSchema(in.OutputSchema); err != nil {
 		return "", err
@@ -111,46 +107,15 @@ func (h *Harness) checkSchema(schema json.RawMessage) error {
 	return nil
 }
 
-// checkInputFor refuses what the session's provider cannot take.
-func (h *Harness) checkInputFor(in core.TurnInput) func(core.SessionView) error {
-	return func(v core.SessionView) error {
-		c := v.Capabilities
-		images := len(in.Attachments) > 0
-		for _, b := range in.Content {
-			images = images || b.Type == "image"
-		}
-		switch {
-		case images && !c.Attachments.OK():
-			return core.Errorf(core.CodeCapability, "provider %s takes no images or attachments", v.Session.Provider).WithHint("Name the file in the prompt instead.")
-		case len(in.OutputSchema) > 0 && !c.StructuredOutput.OK():
-			return core.Errorf(core.CodeCapability, "provider %s cannot follow an output_schema", v.Session.Provider).WithHint("Ask for JSON in the prompt instead.")
-		}
-		return nil
-	}
-}
-
-func turnUsed(id string) *core.Error {
-	return core.Errorf(core.CodeTurnUsed, "turn_id %s was used before, for another prompt or session", id).
-		WithHint("Choose another turn_id, or leave it out.").WithDetail("turn_id", id)
-}
-
 // claimTurn looks a chosen turn id up and holds it while it is admitted. The
 // same prompt under the same id in the same session is the same turn.
 func (h *Harness) claimTurn(ctx context.Context, k key, session, hash string) (have *core.Turn, free func(), err error) {
 	if err := core.CheckChosenID("turn_id", k.id); err != nil {
 		return nil, nil, err
 	}
-	h.mu.Lock()
-	if h.turnIDs[k] > 0 {
-		h.mu.Unlock()
+	free, ok := h.reserveTurnID(k)
+	if !ok {
 		return nil, nil, core.Errorf(core.CodeTurnUsed, "turn_id %s is being used by another call", k.id).WithHint("Try again in a moment.").Retry()
-	}
-	h.turnIDs[k]++
-	h.mu.Unlock()
-	free = func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.turnIDs, k)
 	}
 	have, err = h.turnUnder(ctx, k, session, hash)
 	if have != nil || err != nil {
@@ -173,7 +138,7 @@ func (h *Harness) turnUnder(ctx context.Context, k key, session, hash string) (*
 	case err != nil:
 		return nil, err
 	case res.Turn.PromptHash != hash || res.Turn.SessionID != session:
-		return nil, turnUsed(k.id)
+		return nil, machine.TurnUsed(k.id)
 	}
 	return res.Turn, nil
 }
@@ -187,18 +152,16 @@ func orElse(failure error, refusal *core.Error) error {
 }
 
 // ask hands a command to a session's actor and waits for its reply. A session
-// at rest is hosted for it, so that the machine alone decides what it does.
-func ask[T any](ctx context.Context, h *Harness, owner, id string, token machine.Token, in machine.Input, check func(core.SessionView) error) (T, error) {
+// that is not live is hosted for it, so that the machine alone decides what it
+// does. command makes the input with the token of the reply.
+func ask[T any](ctx context.Context, h *Harness, owner, id string, command func(machine.Token) machine.Input) (T, error) {
 	var zero T
+	token := h.token()
+	in := command(token)
 	for {
 		a, err := h.hosted(ctx, owner, id)
 		if err != nil {
 			return zero, err
-		}
-		if check != nil {
-			if err := check(a.seen()); err != nil {
-				return zero, err
-			}
 		}
 		v, err := a.do(ctx, token, in)
 		if errors.Is(err, errRetired) {
@@ -271,7 +234,7 @@ func (h *Harness) revive(ctx context.Context, rec core.SessionRecord, cfg core.S
 	}
 	a := newActor(h, p, machine.Restore(rec, t.Capabilities, nil, nil, last), seq)
 	a.stored = rec.Session
-	if err := h.host(a, cfg); err != nil {
+	if err := h.add(a, cfg, h.limits); err != nil {
 		if other := h.liveActor(s.Owner, s.ID); other != nil { // a start that takes the id over was faster
 			return other, nil
 		}
@@ -296,8 +259,9 @@ func (h *Harness) Steer(ctx context.Context, c core.Caller, r core.SteerRequest)
 		if err := h.claimKey(ctx, k); err != nil {
 			return core.Turn{}, err
 		}
-		token := h.token()
-		t, err := ask[core.Turn](ctx, h, c.Owner, id, token, machine.Steer{Token: token, TurnID: r.TurnID, Input: r.Input, Key: k}, h.checkInputFor(r.Input))
+		t, err := ask[core.Turn](ctx, h, c.Owner, id, func(t machine.Token) machine.Input {
+			return machine.Steer{Token: t, TurnID: r.TurnID, Input: r.Input, Key: k}
+		})
 		h.freeKey(k, err)
 		return t, err
 	})
@@ -318,20 +282,16 @@ func (h *Harness) Respond(ctx context.Context, c core.Caller, r core.RespondRequ
 			return core.Request{}, core.Errorf(core.CodeInvalidArgument, "%s is a %s, not a request", r.RequestID, res.Kind).
 				WithHint("pending_requests in await and inspect have the request_id.")
 		}
-		if h.limits.AnswerByUser && !c.User {
-			return core.Request{}, core.Errorf(core.CodeNotSupportedByClient, "on this server only a person may answer requests").
-				WithHint("The request waits for a client that can ask a person, or for: harness-mcp respond %s ACTION.", r.RequestID)
-		}
-		if res.Request.Status.Ended() {
-			return core.Request{}, machine.NotPending(r.RequestID, res.Request.Status)
-		}
 		by := core.ByCaller
 		if c.User {
 			by = core.ByUser
 		}
-		token := h.token()
-		got, err := ask[core.Request](ctx, h, c.Owner, res.Request.SessionID, token, machine.Respond{Token: token, RequestID: r.RequestID,
-			Response: r.Response, By: by, Client: c.Client, Key: k}, nil)
+		if err := machine.RefuseAnswer(*res.Request, by, h.limits.AnswerByUser); err != nil {
+			return core.Request{}, err
+		}
+		got, err := ask[core.Request](ctx, h, c.Owner, res.Request.SessionID, func(t machine.Token) machine.Input {
+			return machine.Respond{Token: t, RequestID: r.RequestID, Response: r.Response, By: by, OnlyUser: h.limits.AnswerByUser, Client: c.Client, Key: k}
+		})
 		if core.CodeOf(err) == core.CodeRequestNotPending { // it ended since we looked: how, the store knows
 			if now, gerr := h.getRequest(ctx, c.Owner, r.RequestID); gerr == nil && now.Request.Status.Ended() {
 				return got, machine.NotPending(r.RequestID, now.Request.Status)
@@ -351,8 +311,9 @@ func (h *Harness) Interrupt(ctx context.Context, c core.Caller, r core.Interrupt
 		if err != nil {
 			return core.InterruptResult{}, err
 		}
-		token := h.token()
-		return ask[core.InterruptResult](ctx, h, c.Owner, id, token, machine.Interrupt{Token: token, TurnID: r.TurnID, ClearQueue: r.ClearQueue, Key: k}, nil)
+		return ask[core.InterruptResult](ctx, h, c.Owner, id, func(t machine.Token) machine.Input {
+			return machine.Interrupt{Token: t, TurnID: r.TurnID, ClearQueue: r.ClearQueue, Key: k}
+		})
 	})
 }
 
@@ -369,18 +330,27 @@ func (h *Harness) Configure(ctx context.Context, c core.Caller, r core.Configure
 		if err != nil {
 			return core.SessionView{}, err
 		}
-		check := func(v core.SessionView) error {
-			t, _ := h.providers[v.Session.Provider].Spec().Transport(v.Session.Transport)
-			if !v.Capabilities.Configure.OK() {
-				return nil // the machine says so
-			}
-			cfg := core.SessionConfig{Provider: v.Session.Provider, ApprovalMode: r.Changes.ApprovalMode, SandboxMode: r.Changes.SandboxMode, ReasoningEffort: r.Changes.ReasoningEffort}
-			fillModes(&cfg, false)
-			return checkModes(cfg, t)
+		v, err := h.sessionView(ctx, c.Owner, id)
+		if err == nil {
+			err = h.checkChanges(v, r.Changes)
 		}
-		token := h.token()
-		return ask[core.SessionView](ctx, h, c.Owner, id, token, machine.Configure{Token: token, Changes: r.Changes, Key: k}, check)
+		if err != nil {
+			return core.SessionView{}, err
+		}
+		return ask[core.SessionView](ctx, h, c.Owner, id, func(t machine.Token) machine.Input { return machine.Configure{Token: t, Changes: r.Changes, Key: k} })
 	})
+}
+
+// checkChanges refuses settings that the session's provider does not have, as a
+// start does. One that cannot be configured at all is the machine's to refuse.
+func (h *Harness) checkChanges(v core.SessionView, c core.Changes) error {
+	if !v.Capabilities.Configure.OK() {
+		return nil
+	}
+	t, _ := h.providers[v.Session.Provider].Spec().Transport(v.Session.Transport)
+	cfg := core.SessionConfig{Provider: v.Session.Provider, ApprovalMode: c.ApprovalMode, SandboxMode: c.SandboxMode, ReasoningEffort: c.ReasoningEffort}
+	fillModes(&cfg, false)
+	return checkModes(cfg, t)
 }
 
 // Close ends a session or process and returns it in its terminal state. An
@@ -400,27 +370,25 @@ func (h *Harness) Close(ctx context.Context, c core.Caller, r core.CloseRequest)
 			return h.closeProcess(ctx, c, r, k)
 		}
 		id := res.Session.Session.ID
-		if a := h.liveActor(c.Owner, id); a != nil && r.Force {
-			return h.closeNow(ctx, c, a, id, k)
-		}
-		token := h.token()
-		v, err := ask[core.SessionView](ctx, h, c.Owner, id, token, machine.Close{Token: token, Force: r.Force, Key: k}, nil)
+		v, err := h.closeSession(ctx, c.Owner, id, r.Force, k)
 		return core.Resource{Kind: core.KindSession, ID: id, Session: &v}, err
 	})
 }
 
-// closeNow kills from outside the loop as soon as the command lies in the
-// inbox, so that a stalled disk never delays it.
-func (h *Harness) closeNow(ctx context.Context, c core.Caller, a *actor, id string, k *core.KeyRecord) (core.Resource, error) {
-	token := h.token()
-	v, err := a.doThen(ctx, token, machine.Close{Token: token, Force: true, Key: k}, func() { h.wg.Go(a.killNow) })
-	if errors.Is(err, errRetired) {
-		sv, err := ask[core.SessionView](ctx, h, c.Owner, id, token, machine.Close{Token: token, Force: true, Key: k}, nil)
-		return core.Resource{Kind: core.KindSession, ID: id, Session: &sv}, err
+// closeSession ends a session. With force its agent is killed from outside the
+// session's goroutine as soon as the command is in the inbox, so that a store
+// that is slow never delays it.
+func (h *Harness) closeSession(ctx context.Context, owner, id string, force bool, k *core.KeyRecord) (core.SessionView, error) {
+	command := func(t machine.Token) machine.Input { return machine.Close{Token: t, Force: force, Key: k} }
+	if a := h.liveActor(owner, id); a != nil && force {
+		token := h.token()
+		v, err := a.doThen(ctx, token, command(token), func() { h.wg.Go(a.killNow) })
+		if err == nil {
+			return v.(core.SessionView), nil
+		}
+		if !errors.Is(err, errRetired) {
+			return core.SessionView{}, err
+		}
 	}
-	if err != nil {
-		return core.Resource{}, err
-	}
-	sv := v.(core.SessionView)
-	return core.Resource{Kind: core.KindSession, ID: id, Session: &sv}, nil
+	return ask[core.SessionView](ctx, h, owner, id, command)
 }

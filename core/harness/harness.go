@@ -24,55 +24,38 @@ import (
 // that has neither a key nor a chosen id is undone when its caller leaves
 // before the session is ready.
 type Harness struct {
+	registry             // of the sessions hosted here
+	orphans              // of dead servers
+	keys     idempotency // of calls
+	searches searches    // for patterns in output, by owner
+	probes   probes
+
 	store     core.Store
-	log       *slog.Logger
+	processes core.Processes // nil: this program runs none
+	providers map[string]core.Provider
+	names     []string // of the providers, sorted
+	work      core.Workspace
+	schemas   core.SchemaCheck
 	limits    core.Limits
 	environ   []string
-	schemas   core.SchemaCheck
+	log       *slog.Logger
 	telemetry core.Telemetry
-	work      Workspace
-	ctx       context.Context // ends after Shutdown: of everything that the harness owns
-	cancel    context.CancelFunc
-	quit      chan struct{}
-	wg        sync.WaitGroup
-	tokens    atomic.Uint64
-	probes    probes
-	changes   journal.Wakes // of any session hosted here
-	clock     *clock
 
-	processes core.Processes // nil: this program runs none
+	outage        journal.Outage // of the store, for sessions
+	unstoredTurns unstoredTurns
+	reviving      locks         // of sessions at rest, while one is hosted again
+	starting      sync.Map      // ids of processes that are being started
+	changes       journal.Wakes // of any session hosted here
+	asked         chan struct{} // has room for one: an agent asks something
+	tokens        atomic.Uint64
+	sharedRed     sync.Once
+	shared        *redact.Redactor // has the server's own secrets
 
-	reviving    locks
-	settling    locks // of what dead servers left, while it is put to rest
-	lostKeys    lostKeys
-	missedTurns unstoredTurns
-	outage      journal.Outage // of the store, for sessions
-	turnHosts   turnHosts
-	reap        func(context.Context) error
-	reaped      reaped
-	starting    sync.Map // ids of processes that are being started
-	takenOver   sync.Map // keys of rows of dead servers that this one has claimed and not put to rest yet
-
-	sharedRed sync.Once
-	shared    *redact.Redactor // knows the server's own secrets
-	asked     chan struct{}    // an agent asks something
-
-	providers map[string]core.Provider
-	names     []string
-
-	searches searches // for patterns in output, by owner
-
-	mu      sync.Mutex // guards what follows
-	actors  map[key]*actor
-	turnIDs map[key]int    // chosen turn ids that are being admitted
-	convs   map[string]key // open provider conversations
-	calls   map[callKey]*joined
-	fading  map[*actor]struct{} // forgotten, and not ended yet
-	down    bool
+	quit   chan struct{}   // closed when no actor goes on
+	ctx    context.Context // of all that the harness owns; ends after quit
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // all goroutines of the harness
 }
-
-// key names a resource: ids are unique per owner.
-type key struct{ owner, id string }
 
 // Config is what a harness is made of.
 type Config struct {
@@ -83,7 +66,7 @@ type Config struct {
 	// Environ is the server's own environment, for the secrets in it.
 	Environ []string
 	// Workspace sees what agents change; nil believes what they report.
-	Workspace Workspace
+	Workspace core.Workspace
 	// CheckSchema checks answers for which a schema was given; nil does not.
 	CheckSchema core.SchemaCheck
 	// Telemetry hears what is done; nil for nobody.
@@ -99,9 +82,10 @@ type Config struct {
 // processes with it; the store stays the caller's to close.
 func New(cfg Config) *Harness {
 	h := &Harness{
-		store: cfg.Store, log: cfg.Logger, limits: cfg.Limits.WithDefaults(), environ: cfg.Environ, schemas: cfg.CheckSchema, work: cfg.Workspace, quit: make(chan struct{}), processes: cfg.Processes, reap: cfg.Reap,
-		providers: map[string]core.Provider{}, actors: map[key]*actor{}, turnIDs: map[key]int{},
-		convs: map[string]key{}, calls: map[callKey]*joined{}, fading: map[*actor]struct{}{},
+		registry: newRegistry(), orphans: orphans{reap: cfg.Reap},
+		store: cfg.Store, processes: cfg.Processes, providers: map[string]core.Provider{}, work: cfg.Workspace, schemas: cfg.CheckSchema,
+		limits: cfg.Limits.WithDefaults(), environ: cfg.Environ, log: cfg.Logger,
+		asked: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	if h.telemetry = cfg.Telemetry; h.telemetry == nil {
 		h.telemetry = noTelemetry{}
@@ -114,9 +98,7 @@ func New(cfg Config) *Harness {
 		h.providers[p.Spec().Name] = p
 	}
 	h.names = slices.Sorted(maps.Keys(h.providers))
-	h.asked, h.clock = make(chan struct{}, 1), newClock()
 	h.wg.Go(h.housekeep)
-	h.wg.Go(func() { h.clock.run(h.quit) })
 	h.wg.Go(h.mail)
 	return h
 }
@@ -125,24 +107,20 @@ func New(cfg Config) *Harness {
 // until ctx ends, when the rest is ended by force. New work is refused from
 // its beginning.
 func (h *Harness) Shutdown(ctx context.Context) error {
-	h.mu.Lock()
-	first := !h.down
-	h.down = true
-	actors := slices.Collect(maps.Values(h.actors))
-	h.mu.Unlock()
-	if !first {
+	if !h.shut() {
 		h.wg.Wait()
 		return nil
 	}
+	actors := h.actorsOf(core.AllOwners)
 	processes := make(chan error, 1)
 	h.wg.Go(func() { processes <- h.endProcesses(ctx) })
 	for _, a := range actors {
-		_ = a.put(ctx, call{in: machine.Shutdown{}}) // or it has ended, or is killed below
+		_ = a.inbox.put(ctx, call{in: machine.Shutdown{}}) // or it has ended, or is killed below
 	}
 	var late error
 	for _, a := range actors {
 		select {
-		case <-a.ended():
+		case <-a.inbox.done:
 		case <-ctx.Done():
 			late = ctx.Err()
 			a.killNow()
@@ -152,7 +130,6 @@ func (h *Harness) Shutdown(ctx context.Context) error {
 		late = err
 	}
 	close(h.quit)
-	h.pokeAll()
 	h.cancel()
 	h.wg.Wait()
 	return late
@@ -168,70 +145,7 @@ func (h *Harness) quitting() bool {
 	}
 }
 
-// pokeAll has every host see that the server ends.
-func (h *Harness) pokeAll() {
-	h.mu.Lock()
-	actors := slices.AppendSeq(slices.Collect(maps.Values(h.actors)), maps.Keys(h.fading))
-	h.mu.Unlock()
-	for _, a := range actors {
-		a.poke()
-	}
-}
-
-// down refuses new work while the server ends.
-func (h *Harness) refuseIfDown() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.down {
-		return core.Errorf(core.CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
-	}
-	return nil
-}
-
 func (h *Harness) token() machine.Token { return machine.Token(h.tokens.Add(1)) }
-
-// forget takes an actor out of the table that has ended or is about to.
-func (h *Harness) forget(a *actor) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fading[a] = struct{}{}
-	k := key{a.owner, a.id}
-	if h.actors[k] != a {
-		return // its place may be another's by now
-	}
-	delete(h.actors, k)
-	for _, conv := range a.convs {
-		delete(h.convs, conv)
-	}
-}
-
-// ended takes leave of an actor that is forgotten, with all that it had started.
-func (h *Harness) ended(a *actor) {
-	h.mu.Lock()
-	delete(h.fading, a)
-	h.mu.Unlock()
-	h.wg.Done() // of serve
-}
-
-// liveActor gives the actor of a session, if this instance hosts it now.
-func (h *Harness) liveActor(owner, id string) *actor {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.actors[key{owner, id}]
-}
-
-// actorsOf gives the hosted sessions of an owner.
-func (h *Harness) actorsOf(owner string) []*actor {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []*actor
-	for k, a := range h.actors {
-		if k.owner == owner || owner == core.AllOwners {
-			out = append(out, a)
-		}
-	}
-	return out
-}
 
 // seen gives what readers see of a hosted session.
 func (a *actor) seen() core.SessionView {

@@ -4,4 +4,4 @@ package harness_test
 
 // idleBytes bounds what a quiet session takes without a child, with a margin:
 // heap and stacks.
-const idleBytes = 8 << 10
+const idleBytes = 24 << 10

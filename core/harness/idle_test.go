@@ -17,10 +17,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
-// aMoment is longer than a session's goroutine stays without work.
+// aMoment is longer than a session that has nothing to do keeps recent events,
+// or stays when it is at rest.
 const aMoment = 3 * time.Second
 
-// loops counts the goroutines that work for sessions.
+// loops counts the goroutines that host sessions.
 func loops() int {
 	buf := make([]byte, 1<<20)
 	for {
@@ -36,33 +37,31 @@ func (w *world) wantLoops(want int) {
 	w.t.Helper()
 	synctest.Wait()
 	if n := loops(); n != want {
-		w.t.Errorf("%d goroutines work for sessions, want %d", n, want)
+		w.t.Errorf("%d goroutines host sessions, want %d", n, want)
 	}
 }
 
-func TestAQuietSessionHasNoGoroutineUntilThereIsWork(t *testing.T) {
+func TestALiveSessionIsOneGoroutineForItsLife(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.start(func(r *core.StartRequest) { r.Config.Timeouts.SessionIdle = time.Minute }).Session.ID
 		conn := w.fake.last()
-		w.start()
-		w.wantLoops(2) // they stay for a while
+		other := w.start().Session.ID
+		w.wantLoops(2)
 		time.Sleep(aMoment)
-		w.wantLoops(0)
+		w.wantLoops(2)
 		before := w.types(id)
 
 		turn := w.send(id, "say one") // a command
 		w.wait(turn.ID)
-		w.wantLoops(1)
 		time.Sleep(aMoment)
-		w.wantLoops(0)
+		w.wantLoops(2)
 
 		conn.say(core.SessionChanged{Model: "fake-2"}) // a report
-		w.wantLoops(1)
+		synctest.Wait()
 		if m := w.session(id).Session.Model; m != "fake-2" {
 			t.Errorf("the model is %q", m)
 		}
-		time.Sleep(aMoment)
-		w.wantLoops(0)
+		time.Sleep(aMoment) // recent events are freed: readers get the same from the store
 		if after := w.types(id); !strings.HasPrefix(after, before+" ") || !strings.HasSuffix(after, "session_updated") {
 			t.Errorf("a reader sees %s", after)
 		}
@@ -71,6 +70,35 @@ func TestAQuietSessionHasNoGoroutineUntilThereIsWork(t *testing.T) {
 		if v := w.session(id); v.Session.Status != core.StatusClosed || v.Session.Reason != core.ReasonIdleTimeout {
 			t.Errorf("the session is %s, %s", v.Session.Status, v.Session.Reason)
 		}
+		w.wantLoops(1)
+		if _, err := w.Close(t.Context(), me, core.CloseRequest{ID: other}); err != nil {
+			t.Error(err)
+		}
+		w.wantLoops(0)
+	})
+}
+
+// A session at rest is hosted for a command, so that the machine decides what
+// becomes of it, and no longer.
+func TestASessionAtRestIsHostedOnlyForACommand(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		id := w.start().Session.ID
+		if _, err := w.Close(t.Context(), me, core.CloseRequest{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		w.wantLoops(0)
+		for range 3 {
+			_, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: id, Input: core.TurnInput{Prompt: "say x"}})
+			wantCode(t, err, core.CodeSessionClosed)
+			w.wantLoops(0)
+		}
+		left, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, _ = w.SendMessage(left, me, core.SendRequest{SessionID: id, Input: core.TurnInput{Prompt: "say x"}})
+		_, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: id, // refused before it is a command
+			Input: core.TurnInput{Prompt: "say x", Attachments: []string{"/etc/hostname"}}})
+		wantCode(t, err, core.CodeCapability)
+		time.Sleep(aMoment)
 		w.wantLoops(0)
 	})
 }
@@ -79,7 +107,7 @@ func TestAShutdownReachesQuietSessions(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		time.Sleep(aMoment)
-		w.wantLoops(0)
+		w.wantLoops(1)
 		if err := w.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -105,8 +133,8 @@ func TestAShutdownWithoutTimeReachesQuietSessions(t *testing.T) {
 	})
 }
 
-// A command that comes at the very moment at which the goroutine goes.
-func TestNoCommandIsLostToAGoroutineThatGoes(t *testing.T) {
+// A command that comes at the very moment at which the quiet time ends.
+func TestNoCommandIsLostAtTheEndOfTheQuietTime(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		for i := range 100 {
@@ -127,13 +155,12 @@ func TestAStoreThatFailsIsTriedAgainForAQuietSession(t *testing.T) {
 		turn := w.send(id, "say x")
 		w.wait(turn.ID)
 		time.Sleep(time.Minute)
-		w.wantLoops(0) // the next attempt is half a minute away
 		if d := w.session(id).Session.Durability; d != core.DurabilityDegraded {
 			t.Fatalf("durability = %s", d)
 		}
 		store.broken.Store(false)
 		time.Sleep(time.Minute)
-		w.wantLoops(0)
+		w.wantLoops(1)
 		if d := w.session(id).Session.Durability; d != core.Durable {
 			t.Errorf("durability = %s", d)
 		}

@@ -2,169 +2,252 @@ package harness
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/machine"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// inbox is where an actor's work lies until its loop takes it: commands, and
-// what the provider and its helpers report. It keeps the loop going as long as
-// there is work, and for loopLinger behind it; then the loop's goroutine ends
-// and the first thing that comes starts another. So a quiet session has no loop
-// and an inbox that takes no memory.
-//
-// mu guards all of it. A loop that ends gives it up last and the next one takes
-// it first: what one of them did to the actor the other sees.
+// inbox is where an actor's work waits until its loop takes it. Both channels
+// are bounded. Commands have their own: an interrupt never waits behind output.
+// A full reports channel blocks the provider's reader, which is the
+// back-pressure on the agent. All may be used by any goroutine.
 type inbox struct {
-	mu      sync.Mutex
-	calls   queue[call] // never behind reports
-	reports queue[mail]
-
-	hosted  bool // the actor has its place: work may start the loop
-	poked   bool // something is to be looked at that lies in no queue
-	over    bool // the actor has ended
-	running bool // there is a loop
-	retire  bool // which has waited long enough
-
-	parked chan struct{} // the loop waits here since; nil while it does not
-	since  time.Time
-	done   chan struct{} // closed by the end; made for whoever waits for that
-
-	due   time.Time // when the next timer of the session is due; as of parking
-	armed time.Time // when the alarm goes off; zero when it is not to
-	place int       // in the clock, whose lock guards it; 0 for none
+	calls   chan call
+	reports chan mail
+	done    chan struct{} // closed at the actor's end: nothing is taken any more
 }
 
-// put hands a command over. It waits while there is no room for it.
+// call is a command and where its reply goes.
+type call struct {
+	in    machine.Input
+	token machine.Token
+	reply chan machine.Reply // has room for the reply
+}
+
+// mail is an input from the provider's side; conn comes with an Opened.
+type mail struct {
+	in   machine.Input
+	conn core.Conn
+}
+
+// errRetired reports that the actor has ended; the caller looks the session up
+// again.
+var errRetired = errors.New("core: the session's actor has ended")
+
+func newInbox() inbox {
+	return inbox{calls: make(chan call, inboxCalls), reports: make(chan mail, inboxReports), done: make(chan struct{})}
+}
+
+// put hands a command over. It waits while there is no room.
 //
-// Errors: errRetired; ctx's, when the command was not taken before it ended.
-func (a *actor) put(ctx context.Context, c call) error {
-	a.inbox.mu.Lock()
-	if a.inbox.over {
-		a.inbox.mu.Unlock()
-		return errRetired
-	}
-	in := a.inbox.calls.put(c, inboxCalls)
-	a.rouse()
-	a.inbox.mu.Unlock()
-	if in == nil {
-		return nil
-	}
-	ok := false
+// Errors: errRetired; ctx's, when the command was not taken before ctx ended:
+// it then has no effect.
+func (b *inbox) put(ctx context.Context, c call) error {
 	select {
-	case ok = <-in:
-	case <-ctx.Done():
-		a.inbox.mu.Lock()
-		left := a.inbox.calls.leave(in)
-		a.inbox.mu.Unlock()
-		if left {
-			return ctx.Err()
-		}
-		ok = <-in // it was taken at the last moment
-	}
-	if !ok {
+	case <-b.done:
 		return errRetired
+	default:
 	}
-	return nil
-}
-
-// post delivers a report. A full inbox makes the reporter wait, which is the
-// back-pressure on the agent.
-func (a *actor) post(m mail) {
-	a.inbox.mu.Lock()
-	if a.inbox.over {
-		a.inbox.mu.Unlock()
-		return
+	select { // room is used even when ctx has ended
+	case b.calls <- c:
+		return nil
+	default:
 	}
-	in := a.inbox.reports.put(m, inboxReports)
-	a.rouse()
-	a.inbox.mu.Unlock()
-	if in != nil {
-		<-in
+	select {
+	case b.calls <- c:
+		return nil
+	case <-b.done:
+		return errRetired
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// poke has the loop look at what lies in no queue: a timer that is due, an
-// attempt to reach the store that has come to something, the server's end.
-func (a *actor) poke() {
-	a.inbox.mu.Lock()
-	defer a.inbox.mu.Unlock()
-	if !a.inbox.over {
-		a.inbox.poked = true
-		a.rouse()
+// post delivers a report and waits while there is no room. It reports whether
+// the actor may still take it.
+func (b *inbox) post(m mail) bool {
+	select {
+	case <-b.done:
+		return false
+	default:
+	}
+	select {
+	case b.reports <- m:
+		return true
+	case <-b.done:
+		return false
 	}
 }
 
-// serve lets work start the loop. The caller has put the actor into the table.
-func (a *actor) serve() {
-	a.host.wg.Add(1) // until end, so that loops may come and go
-	a.inbox.mu.Lock()
-	defer a.inbox.mu.Unlock()
-	a.inbox.hosted = true
-	if a.inbox.work() {
-		a.rouse()
-	}
+// do hands the actor a command and waits for its reply. When ctx ends after
+// the command was taken, the command goes on and its reply is dropped.
+func (a *actor) do(ctx context.Context, token machine.Token, in machine.Input) (any, error) {
+	return a.doThen(ctx, token, in, nil)
 }
 
-func (b *inbox) work() bool { return b.poked || len(b.calls.lies)+len(b.reports.lies) > 0 }
+// doThen is do with a function that is called once the command is in the inbox.
+func (a *actor) doThen(ctx context.Context, token machine.Token, in machine.Input, then func()) (any, error) {
+	c := newCall(token, in)
+	if err := a.inbox.put(ctx, c); err != nil {
+		return nil, err
+	}
+	if then != nil {
+		then()
+	}
+	return a.reply(ctx, c)
+}
 
-// rouse has a loop meet what lies there. The caller holds the inbox.
-func (a *actor) rouse() {
-	b := &a.inbox
+func newCall(token machine.Token, in machine.Input) call {
+	return call{in: in, token: token, reply: make(chan machine.Reply, 1)}
+}
+
+// first puts a command into the inbox of an actor that is not in the table yet:
+// whatever becomes of its caller, it is the first that the actor takes. reply
+// waits for its outcome.
+func (a *actor) first(token machine.Token, in machine.Input) call {
+	c := newCall(token, in)
+	a.inbox.calls <- c // it is empty
+	return c
+}
+
+// reply waits for the reply to a command in the inbox. A caller that has left
+// gets its ctx's error even when the reply is there.
+func (a *actor) reply(ctx context.Context, c call) (any, error) {
+	var r machine.Reply
+	select {
+	case r = <-c.reply:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.inbox.done:
+		select { // what was answered was answered before the end
+		case r = <-c.reply:
+		default:
+			return nil, errRetired
+		}
+	}
 	switch {
-	case !b.hosted:
-	case !b.running:
-		b.running = true
-		a.host.wg.Go(a.loop)
-	case b.parked != nil:
-		b.parked <- struct{}{}
-		b.parked = nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case r.Err != nil:
+		return nil, r.Err
 	}
+	return r.Value, nil
 }
 
-// take moves what lies there, up to n inputs and the size of one commit.
-func (b *inbox) take(calls []call, reports []mail, n int) ([]call, []mail) {
-	for room := n; room > 0 && len(b.calls.lies) > 0; room = n - len(calls) {
-		calls = b.calls.take(min(room, len(b.calls.lies)), calls)
+// next waits for work and returns what is there, up to the bounds of one
+// commit. It is not ok when the server ends. Commands come before reports:
+// whoever kills puts the command in first and ends the conversation then, so
+// that end is never met first and taken for a loss.
+func (a *actor) next(timer <-chan time.Time) (batch []machine.Input, ok bool) {
+	batch, a.again = append(a.batch[:0], a.again...), nil
+	var first mail // a report that ended the wait
+	room := drainInputs
+	if len(batch) == 0 {
+		if a.host.quitting() {
+			return nil, false
+		}
+		select {
+		case c := <-a.inbox.calls:
+			batch = append(batch, a.accept(c))
+		case first = <-a.inbox.reports:
+			room--
+		case <-timer:
+		case <-a.trying():
+		case <-a.host.quit:
+			return nil, false
+		}
 	}
-	bytes := 0
-	for room := n - len(calls); room > 0 && len(b.reports.lies) > 0 && bytes < drainBytes; room = n - len(calls) - len(reports) {
-		some := 0
-		for _, m := range b.reports.lies[:min(room, len(b.reports.lies))] {
-			some++
-			if bytes += inputBytes(m.in); bytes >= drainBytes {
+	for len(batch) < room {
+		c, ok := poll(a.inbox.calls)
+		if !ok {
+			break
+		}
+		batch = append(batch, a.accept(c))
+	}
+	for size := 0; len(batch) < drainInputs && size < drainBytes; {
+		m, ok := first, first.in != nil
+		if first = (mail{}); !ok {
+			if m, ok = poll(a.inbox.reports); !ok {
 				break
 			}
 		}
-		reports = b.reports.take(some, reports)
+		size += inputBytes(m.in)
+		batch = append(batch, a.receive(m))
 	}
-	return calls, reports
+	a.batch = batch
+	return batch, true
 }
 
-// shut ends the inbox: nobody waits for room in it any more. It gives the
-// commands that lay there.
-func (a *actor) shut() []call {
-	b := &a.inbox
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
-	a.host.clock.forget(a)
-	if b.done != nil {
-		close(b.done)
+// poll receives from ch without waiting.
+func poll[T any](ch <-chan T) (x T, ok bool) {
+	select {
+	case x = <-ch:
+		return x, true
+	default:
+		return x, false
 	}
-	b.reports.close()
-	return b.calls.close()
 }
 
-// ended gives a channel that is closed when the actor has ended.
-func (a *actor) ended() <-chan struct{} {
-	b := &a.inbox
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.done == nil {
-		b.done = make(chan struct{})
-		if b.over {
-			close(b.done)
+// accept takes a command over, without what must not be stored.
+func (a *actor) accept(c call) machine.Input {
+	if c.token != 0 {
+		a.waiting[c.token] = c.reply
+	}
+	if _, ok := c.in.(machine.Shutdown); ok && !a.leaving {
+		a.leaving = true
+		if a.lost != nil {
+			a.lost.retryAt = time.Now() // one last try
 		}
 	}
-	return b.done
+	if in, ok := c.in.(machine.Prompt); ok {
+		in.Preview = a.red().String(in.Input.Prompt)
+		in.Input.Metadata = a.red().Metadata(in.Input.Metadata)
+		return in
+	}
+	return c.in
+}
+
+// red returns the redactor of the session: it knows the secrets that must not
+// be stored or shown. The agent itself gets what its caller wrote.
+func (a *actor) red() *redact.Redactor {
+	if a.redactor == nil {
+		a.redactor = a.host.redactor(a.state.Base.Config)
+	}
+	return a.redactor
+}
+
+// receive takes a report over and keeps the list of open conversations.
+func (a *actor) receive(m mail) machine.Input {
+	switch in := m.in.(type) {
+	case machine.Opened:
+		delete(a.opens, in.Epoch)
+		if m.conn != nil {
+			a.conns = append(a.conns, openConn{in.Epoch, m.conn})
+		}
+	case machine.LinkLost:
+		a.conns = a.conns.without(in.Epoch)
+	case machine.HungUp:
+		a.conns = a.conns.without(in.Epoch)
+	}
+	return m.in
+}
+
+// inputBytes estimates the size of an input in bytes, for the bound of a drain.
+func inputBytes(in machine.Input) int {
+	n, ok := in.(machine.Notice)
+	if !ok {
+		return 0
+	}
+	switch n := n.Notice.(type) {
+	case core.Content:
+		return 2*len(n.Raw) + 100
+	case core.TurnEnded:
+		return 2*len(n.Raw) + len(n.Result.Text)
+	case core.RequestRaised:
+		return 2 * len(n.Raw)
+	}
+	return 100
 }

@@ -3,39 +3,50 @@ package harness
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-func TestWhoWaitsForRoomComesInInOrder(t *testing.T) {
-	var q queue[int]
-	var in []<-chan bool
-	for i := range 7 {
-		if w := q.put(i, 3); w != nil {
-			in = append(in, w)
+// inboxActor is an actor whose loop does not run.
+func inboxActor() *actor {
+	return &actor{host: &Harness{quit: make(chan struct{})}, inbox: newInbox(), waiting: map[machine.Token]chan machine.Reply{}, opens: map[uint64]context.CancelFunc{}}
+}
+
+// epochs returns the epochs of a batch of reports.
+func epochs(batch []machine.Input) (es []uint64) {
+	for _, in := range batch {
+		es = append(es, in.(machine.Notice).Epoch)
+	}
+	return es
+}
+
+func TestSendersThatWaitForRoomAreTakenInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := inboxActor()
+		const all = inboxReports + 7
+		for i := range all {
+			go a.inbox.post(mail{in: machine.Notice{Epoch: uint64(i)}})
+			synctest.Wait()
 		}
-	}
-	if len(q.lies) != 3 || len(in) != 4 {
-		t.Fatalf("%d lie there, %d wait", len(q.lies), len(in))
-	}
-	if !q.leave(in[1]) || q.leave(in[1]) { // 4 goes away
-		t.Error("what leaves the line leaves it once")
-	}
-	got := q.take(2, nil)
-	if !slices.Equal(got, []int{0, 1}) || !slices.Equal(q.lies, []int{2, 3, 5}) || !<-in[0] || !<-in[2] {
-		t.Errorf("taken %v, there are %v", got, q.lies)
-	}
-	if got = q.take(3, got); !slices.Equal(got, []int{0, 1, 2, 3, 5}) || !<-in[3] || q.leave(in[3]) {
-		t.Errorf("taken %v", got)
-	}
-	late := q.put(7, 1)
-	if lay := q.close(); !slices.Equal(lay, []int{6}) || <-late {
-		t.Errorf("there lay %v", lay)
-	}
+		var got []uint64
+		for len(got) < all {
+			batch, ok := a.next(nil)
+			if !ok {
+				t.Fatal("the server has not ended")
+			}
+			got = append(got, epochs(batch)...)
+			synctest.Wait()
+		}
+		for i, e := range got {
+			if e != uint64(i) {
+				t.Fatalf("report %d is the one of epoch %d", i, e)
+			}
+		}
+	})
 }
 
 func TestADrainTakesCommandsFirstAndKeepsItsBounds(t *testing.T) {
@@ -44,27 +55,40 @@ func TestADrainTakesCommandsFirstAndKeepsItsBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls, reports       int
 		report               mail
-		room                 int
+		again                int
 		wantCalls, wantMails int
 	}{
-		"all of it":                   {3, 5, small, drainInputs, 3, 5},
-		"with those who wait":         {inboxCalls + 2, inboxReports + 3, small, drainInputs, inboxCalls + 2, inboxReports + 3},
-		"as many as a commit takes":   {40, 40, small, drainInputs, 40, drainInputs - 40},
-		"as many bytes":               {1, 20, large, drainInputs, 1, 2},
-		"beside what came before":     {5, 5, small, 7, 5, 2},
-		"commands when there is none": {5, 5, small, 3, 3, 0},
+		"all of it":                         {3, 5, small, 0, 3, 5},
+		"full channels":                     {inboxCalls, inboxReports, small, 0, inboxCalls, inboxReports},
+		"as many bytes":                     {1, 20, large, 0, 1, 2},
+		"no commands":                       {0, 20, large, 0, 0, 2},
+		"beside what came before":           {5, 5, small, drainInputs - 7, 5, 2},
+		"commands when only they have room": {5, 5, small, drainInputs - 3, 3, 0},
+		"nothing when it is full":           {5, 5, small, drainInputs, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var b inbox
-			for range c.calls {
-				b.calls.put(call{}, inboxCalls)
-			}
-			for range c.reports {
-				b.reports.put(c.report, inboxReports)
-			}
-			calls, reports := b.take(nil, nil, c.room)
-			if len(calls) != c.wantCalls || len(reports) != c.wantMails {
-				t.Errorf("%d commands and %d reports", len(calls), len(reports))
+			for range 20 { // select chooses at random
+				a := inboxActor()
+				for range c.again {
+					a.again = append(a.again, machine.HungUp{})
+				}
+				for range c.reports {
+					a.inbox.post(c.report)
+				}
+				for range c.calls {
+					if err := a.inbox.put(t.Context(), call{in: machine.Close{}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				batch, ok := a.next(nil)
+				if !ok || len(batch) != c.again+c.wantCalls+c.wantMails {
+					t.Fatalf("%d inputs, %v", len(batch), ok)
+				}
+				for i, in := range batch[c.again:] {
+					if _, isCall := in.(machine.Close); isCall != (i < c.wantCalls) {
+						t.Fatalf("input %d is %T", i, in)
+					}
+				}
 			}
 		})
 	}
@@ -72,39 +96,80 @@ func TestADrainTakesCommandsFirstAndKeepsItsBounds(t *testing.T) {
 
 func TestAFullInboxMakesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &actor{host: &Harness{clock: newClock()}} // nobody takes anything
+		a := inboxActor() // nobody takes anything
 		for range inboxCalls {
-			if err := a.put(t.Context(), call{}); err != nil {
+			if err := a.inbox.put(t.Context(), call{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range inboxReports {
-			a.post(mail{})
+			a.inbox.post(mail{})
 		}
 		over := make(chan error, 3)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { over <- a.put(ctx, call{}) }()
+		go func() { over <- a.inbox.put(ctx, call{}) }()
 		synctest.Wait()
 		cancel()
 		if err := <-over; !errors.Is(err, context.Canceled) {
-			t.Errorf("who stops waiting is told %v", err)
+			t.Errorf("who stops waiting gets %v", err)
 		}
-		go func() { over <- a.put(t.Context(), call{}) }()
-		go func() { a.post(mail{}); over <- nil }()
+		go func() { over <- a.inbox.put(t.Context(), call{}) }()
+		go func() { a.inbox.post(mail{}); over <- nil }()
 		synctest.Wait()
 		if len(over) != 0 {
 			t.Error("there was room in a full inbox")
 		}
-		if n := len(a.shut()); n != inboxCalls {
-			t.Errorf("%d commands lay there", n)
+		if n := len(a.inbox.calls); n != inboxCalls {
+			t.Errorf("%d commands are in the inbox", n)
 		}
+		close(a.inbox.done)
 		synctest.Wait()
 		if err := errors.Join(<-over, <-over); !errors.Is(err, errRetired) {
-			t.Errorf("who waited at the end is told %v", err)
+			t.Errorf("who waited at the end gets %v", err)
 		}
-		if err := a.put(t.Context(), call{}); !errors.Is(err, errRetired) {
-			t.Errorf("who comes too late is told %v", err)
+		if err := a.inbox.put(t.Context(), call{}); !errors.Is(err, errRetired) {
+			t.Errorf("who comes too late gets %v", err)
 		}
-		a.post(mail{})
+		if a.inbox.post(mail{}) {
+			t.Error("a report was taken after the end")
+		}
+	})
+}
+
+func TestTheEndAnswersWhoWaitsAndKeepsWhatWasAnsweredBefore(t *testing.T) {
+	for range 20 { // select chooses at random
+		a := inboxActor()
+		answered, unanswered := a.first(1, machine.Close{}), a.first(2, machine.Close{})
+		answered.reply <- machine.Reply{Token: 1, Value: "closed"}
+		close(a.inbox.done)
+		if v, err := a.reply(t.Context(), answered); v != "closed" || err != nil {
+			t.Fatalf("a reply made before the end: %v, %v", v, err)
+		}
+		if _, err := a.reply(t.Context(), unanswered); !errors.Is(err, errRetired) {
+			t.Fatalf("a command without a reply: %v", err)
+		}
+		answered.reply <- machine.Reply{Token: 1, Value: "closed"}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if v, err := a.reply(gone, answered); v != nil || !errors.Is(err, context.Canceled) {
+			t.Fatalf("a caller that has left gets %v, %v", v, err)
+		}
+	}
+}
+
+func TestAWaitEndsWithTheTimerAndWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := inboxActor()
+		if batch, ok := a.next(time.After(time.Second)); !ok || len(batch) != 0 {
+			t.Errorf("the timer: %d inputs, %v", len(batch), ok)
+		}
+		time.AfterFunc(time.Second, func() { close(a.host.quit) })
+		if _, ok := a.next(nil); ok {
+			t.Error("it goes on after the server's end")
+		}
+		a.inbox.post(mail{in: machine.HungUp{}})
+		if _, ok := a.next(nil); ok {
+			t.Error("a report keeps it going after the server's end")
+		}
 	})
 }

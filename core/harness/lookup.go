@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -41,6 +40,14 @@ func notFound(what, id string) *core.Error {
 	return core.Errorf(core.CodeNotFound, "there is no %s %q", what, id).WithHint("list {kind: %q} shows those there are.", kind)
 }
 
+// readError is the error of a look-up of one resource that failed with err.
+func readError(what, id string, err error) error {
+	if core.CodeOf(err) == core.CodeNotFound {
+		return notFound(what, id)
+	}
+	return core.StoreError(err)
+}
+
 func (h *Harness) getSession(ctx context.Context, owner, id string) (core.Resource, error) {
 	v, err := h.sessionView(ctx, owner, id)
 	if err != nil {
@@ -58,33 +65,14 @@ func (h *Harness) sessionView(ctx context.Context, owner, id string) (core.Sessi
 	defer cancel()
 	rec, err := h.store.Session(ctx, owner, id)
 	if err != nil {
-		if core.CodeOf(err) == core.CodeNotFound {
-			return core.SessionView{}, notFound("session", id)
-		}
-		return core.SessionView{}, core.StoreError(err)
+		return core.SessionView{}, readError("session", id, err)
 	}
-	if h.orphaned(rec) {
-		if err := h.reconcile(ctx, rec); err == nil {
-			if again, err := h.store.Session(ctx, owner, id); err == nil {
-				rec = again
-			}
+	if h.recoveredSession(ctx, rec) {
+		if again, err := h.store.Session(ctx, owner, id); err == nil {
+			rec = again
 		}
 	}
 	return h.storedView(ctx, rec)
-}
-
-// orphaned says that the server of a live session is gone, or that this one
-// took it over and was kept from finishing.
-func (h *Harness) orphaned(rec core.SessionRecord) bool {
-	switch {
-	case !rec.Session.Status.Live():
-		return false
-	case rec.Instance == h.store.Instance():
-		// The row was read before this look: an actor that has ended between
-		// the two has left a row that reconcile finds at rest.
-		return h.liveActor(rec.Session.Owner, rec.Session.ID) == nil
-	}
-	return !h.store.Alive(rec.Instance)
 }
 
 // storedView builds the view of a session that this instance does not host.
@@ -149,19 +137,6 @@ func turnIn(v core.SessionView, id string) *core.Turn {
 	return nil
 }
 
-// actorWith finds a hosted session by its state. It makes no view of the others:
-// there may be a thousand, and every wait asks at every wake.
-func (h *Harness) actorWith(owner string, is func(*machine.State) bool) *actor {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for k, a := range h.actors {
-		if (k.owner == owner || owner == core.AllOwners) && is(&a.view.Load().state) {
-			return a
-		}
-	}
-	return nil
-}
-
 // find gives a turn or an open request that the actor's session shows.
 func (a *actor) find(id string) (core.Resource, bool) {
 	v := a.seen()
@@ -175,12 +150,12 @@ func (a *actor) find(id string) (core.Resource, bool) {
 }
 
 func (h *Harness) getTurn(ctx context.Context, owner, id string) (core.Resource, error) {
-	if a := h.turnHost(owner, id); a != nil {
+	if a := h.actorWith(owner, func(s *machine.State) bool { return s.HasTurn(id) }); a != nil {
 		if r, ok := a.find(id); ok { // else it moved on just now
 			return r, nil
 		}
 	}
-	if t, ok := h.missedTurns.get(owner, id); ok {
+	if t, ok := h.unstoredTurns.get(owner, id); ok {
 		if a := h.liveActor(owner, t.SessionID); a != nil {
 			v := a.seen()
 			return core.Resource{Kind: core.KindTurn, ID: id, Turn: &t, Session: &v}, nil
@@ -190,10 +165,7 @@ func (h *Harness) getTurn(ctx context.Context, owner, id string) (core.Resource,
 	defer cancel()
 	rec, err := h.store.Turn(sctx, owner, id)
 	if err != nil {
-		if core.CodeOf(err) == core.CodeNotFound {
-			return core.Resource{}, notFound("turn", id)
-		}
-		return core.Resource{}, core.StoreError(err)
+		return core.Resource{}, readError("turn", id, err)
 	}
 	v, err := h.sessionView(ctx, owner, rec.Turn.SessionID)
 	if err != nil {
@@ -221,10 +193,7 @@ func (h *Harness) getRequest(ctx context.Context, owner, id string) (core.Resour
 	defer cancel()
 	r, err := h.store.Request(sctx, owner, id)
 	if err != nil {
-		if core.CodeOf(err) == core.CodeNotFound {
-			return core.Resource{}, notFound("request", id)
-		}
-		return core.Resource{}, core.StoreError(err)
+		return core.Resource{}, readError("request", id, err)
 	}
 	v, err := h.sessionView(ctx, owner, r.SessionID)
 	if err != nil {
@@ -236,6 +205,33 @@ func (h *Harness) getRequest(ctx context.Context, owner, id string) (core.Resour
 		}
 	}
 	return core.Resource{Kind: core.KindRequest, ID: id, Request: &r, Session: &v}, nil
+}
+
+func (h *Harness) getProcess(ctx context.Context, owner, id string) (core.Resource, error) {
+	if p, ok := h.liveProcess(owner, id); ok {
+		return core.Resource{Kind: core.KindProcess, ID: id, Process: &p}, nil
+	}
+	ctx, cancel := h.short(ctx)
+	defer cancel()
+	rec, err := h.store.Process(ctx, owner, id)
+	if err != nil {
+		return core.Resource{}, readError("process", id, err)
+	}
+	if h.recoveredProcess(ctx, rec) {
+		if again, err := h.store.Process(ctx, owner, id); err == nil {
+			rec = again
+		}
+	}
+	return core.Resource{Kind: core.KindProcess, ID: id, Process: &rec.Process}, nil
+}
+
+// liveProcess returns a process that this instance has, also one that has ended
+// a short time ago.
+func (h *Harness) liveProcess(owner, id string) (core.ProcessSnapshot, bool) {
+	if h.processes == nil {
+		return core.ProcessSnapshot{}, false
+	}
+	return h.processes.Get(owner, id)
 }
 
 // sessionOf gives the id of the session that an id stands for where a session
@@ -276,134 +272,6 @@ func (h *Harness) TurnText(ctx context.Context, t core.Turn, offset, max int) (t
 		offset--
 	}
 	return core.Truncate(text[offset:], max), total, nil
-}
-
-// List gives a page of resources, newest first.
-//
-// Errors: CodeInvalidArgument for an unknown kind or page, CodeStoreFailed.
-func (h *Harness) List(ctx context.Context, owner string, r core.ListRequest) (core.ListResult, error) {
-	limit := r.Limit
-	if limit <= 0 {
-		limit = 50
-	}
-	limit = min(limit, maxListPage)
-	q := core.ListQuery{Owner: owner, SessionID: r.SessionID, Provider: r.Provider, Status: r.Status, Live: r.Live, Before: r.Page, Limit: limit + 1}
-	ctx, cancel := h.short(ctx)
-	defer cancel()
-	var out core.ListResult
-	var err error
-	var cursors []string
-	switch r.Kind {
-	case core.KindSession:
-		out.Items, cursors, err = h.listSessions(ctx, q)
-	case core.KindTurn:
-		out.Items, cursors, err = h.listTurns(ctx, q)
-	case core.KindRequest:
-		out.Items, cursors, err = h.listRequests(ctx, q)
-	case core.KindProcess:
-		out.Items, cursors, err = h.listProcesses(ctx, q)
-	default:
-		return out, core.Errorf(core.CodeInvalidArgument, "there is no kind %q", r.Kind).WithHint("Kinds: sessions, turns, requests, processes.")
-	}
-	if err != nil {
-		return out, core.StoreError(err)
-	}
-	if len(out.Items) > limit {
-		out.Items, out.NextPage = out.Items[:limit], cursors[limit-1]
-	}
-	return out, nil
-}
-
-func (h *Harness) listSessions(ctx context.Context, q core.ListQuery) ([]core.Resource, []string, error) {
-	recs, err := settled(func() ([]core.SessionRecord, error) { return h.store.Sessions(ctx, q) },
-		func(rec core.SessionRecord) bool { return h.orphaned(rec) && h.reconcile(ctx, rec) == nil })
-	if err != nil {
-		return nil, nil, err
-	}
-	var items []core.Resource
-	var cursors []string
-	have := map[string]bool{}
-	for _, rec := range recs {
-		v := core.SessionView{Session: rec.Session, Instance: core.InstanceOf(rec.Instance)}
-		if a := h.liveActor(rec.Session.Owner, rec.Session.ID); a != nil {
-			v = a.seen()
-		}
-		have[rec.Session.ID] = true
-		items = append(items, core.Resource{Kind: core.KindSession, ID: rec.Session.ID, Session: &v})
-		cursors = append(cursors, core.Cursor(rec.Session.CreatedAt, rec.Session.ID))
-	}
-	if q.Before != "" {
-		return items, cursors, nil
-	}
-	extra := h.unstored(q, have)
-	pad := make([]string, len(extra))
-	return append(extra, items...), append(pad, cursors...), nil
-}
-
-// settled lists rows after it has put to rest what dead servers left live in
-// them: the list is then made again, since its filters may not want them now.
-func settled[T any](list func() ([]T, error), rest func(T) bool) ([]T, error) {
-	recs, err := list()
-	changed := false
-	for _, rec := range recs {
-		changed = rest(rec) || changed
-	}
-	if err == nil && changed {
-		return list()
-	}
-	return recs, err
-}
-
-// unstored gives the hosted sessions that the store does not know yet: those
-// that open, and those that the store failed to take.
-func (h *Harness) unstored(q core.ListQuery, have map[string]bool) []core.Resource {
-	var out []core.Resource
-	for _, a := range h.actorsOf(q.Owner) {
-		if p := a.view.Load().state; p.Opening != nil && p.Closing != nil { // it comes to nothing
-			continue
-		}
-		v := a.seen()
-		s := v.Session
-		if have[s.ID] || !(s.Status == core.StatusOpening && s.Epoch <= 1 || a.degraded.Load()) ||
-			q.Provider != "" && q.Provider != s.Provider ||
-			len(q.Status) > 0 && !slices.Contains(q.Status, string(s.Status)) ||
-			q.Live != nil && *q.Live != s.Status.Live() {
-			continue
-		}
-		out = append(out, core.Resource{Kind: core.KindSession, ID: s.ID, Session: &v})
-	}
-	slices.SortFunc(out, func(x, y core.Resource) int {
-		return cmp.Or(y.Session.Session.CreatedAt.Compare(x.Session.Session.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
-	return out
-}
-
-func (h *Harness) listTurns(ctx context.Context, q core.ListQuery) ([]core.Resource, []string, error) {
-	recs, err := h.store.Turns(ctx, q)
-	var items []core.Resource
-	var cursors []string
-	for _, rec := range recs {
-		t := rec.Turn
-		if a := h.liveActor(t.Owner, t.SessionID); a != nil && !t.Status.Ended() {
-			if now := turnIn(a.seen(), t.ID); now != nil {
-				t = *now
-			}
-		}
-		items = append(items, core.Resource{Kind: core.KindTurn, ID: t.ID, Turn: &t})
-		cursors = append(cursors, core.Cursor(rec.Turn.AcceptedAt, t.ID))
-	}
-	return items, cursors, err
-}
-
-func (h *Harness) listRequests(ctx context.Context, q core.ListQuery) ([]core.Resource, []string, error) {
-	recs, err := h.store.Requests(ctx, q)
-	var items []core.Resource
-	var cursors []string
-	for _, r := range recs {
-		items = append(items, core.Resource{Kind: core.KindRequest, ID: r.ID, Request: &r})
-		cursors = append(cursors, core.Cursor(r.CreatedAt, r.ID))
-	}
-	return items, cursors, err
 }
 
 // messageText reads a long answer from the message event that holds it.

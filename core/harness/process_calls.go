@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -163,10 +162,8 @@ func checkProcessInput(in core.ProcessInput) error {
 // hostedProcess gives a process and whether this instance has it. One that
 // another server runs is refused.
 func (h *Harness) hostedProcess(ctx context.Context, owner, id string) (core.ProcessSnapshot, bool, error) {
-	if h.processes != nil {
-		if p, ok := h.processes.Get(owner, id); ok {
-			return p, true, nil
-		}
+	if p, ok := h.liveProcess(owner, id); ok {
+		return p, true, nil
 	}
 	res, err := h.Get(ctx, owner, id)
 	switch {
@@ -208,198 +205,13 @@ func (h *Harness) endProcesses(ctx context.Context) error {
 	return h.processes.Shutdown(ctx)
 }
 
-func (h *Harness) getProcess(ctx context.Context, owner, id string) (core.Resource, error) {
-	if h.processes != nil {
-		if p, ok := h.processes.Get(owner, id); ok {
-			return core.Resource{Kind: core.KindProcess, ID: id, Process: &p}, nil
-		}
-	}
-	sctx, cancel := h.short(ctx)
-	defer cancel()
-	rec, err := h.store.Process(sctx, owner, id)
-	if err != nil {
-		if core.CodeOf(err) == core.CodeNotFound {
-			return core.Resource{}, notFound("process", id)
-		}
-		return core.Resource{}, core.StoreError(err)
-	}
-	if h.orphanedProcess(rec) && h.failOrphan(ctx, rec) == nil {
-		if again, err := h.store.Process(sctx, owner, id); err == nil {
-			rec = again
-		}
-	}
-	return core.Resource{Kind: core.KindProcess, ID: id, Process: &rec.Process}, nil
-}
-
-func (h *Harness) listProcesses(ctx context.Context, q core.ListQuery) ([]core.Resource, []string, error) {
-	recs, err := settled(func() ([]core.ProcessRecord, error) { return h.store.Processes(ctx, q) },
-		func(r core.ProcessRecord) bool { return h.orphanedProcess(r) && h.failOrphan(ctx, r) == nil })
-	var items []core.Resource
-	var cursors []string
-	have := map[string]bool{}
-	for _, r := range recs {
-		p := r.Process
-		if h.processes != nil {
-			if now, ok := h.processes.Get(p.Owner, p.ID); ok {
-				p = now
-			}
-		}
-		have[p.ID] = true
-		items = append(items, core.Resource{Kind: core.KindProcess, ID: p.ID, Process: &p})
-		cursors = append(cursors, core.Cursor(r.Process.CreatedAt, r.Process.ID))
-	}
-	if err != nil || q.Before != "" || h.processes == nil {
-		return items, cursors, err
-	}
-	var extra []core.Resource // those that the store failed to take
-	for _, p := range h.processes.All(q.Owner) {
-		if !have[p.ID] && p.Durability == core.DurabilityDegraded && (len(q.Status) == 0 || slices.Contains(q.Status, string(p.Status))) &&
-			(q.Live == nil || *q.Live != p.Status.Ended()) {
-			extra = append(extra, core.Resource{Kind: core.KindProcess, ID: p.ID, Process: &p})
-		}
-	}
-	slices.SortFunc(extra, func(x, y core.Resource) int { return y.Process.CreatedAt.Compare(x.Process.CreatedAt) })
-	return append(extra, items...), append(make([]string, len(extra)), cursors...), nil
-}
-
-// orphanedProcess says that the server of a live process is gone, or that this
-// one does not have it: it took it over and was kept from finishing, or gave it
-// up and its row came to the disk after that.
-func (h *Harness) orphanedProcess(rec core.ProcessRecord) bool {
-	switch {
-	case rec.Process.Status.Ended():
-		return false
-	case rec.Instance == h.store.Instance():
-		// The row was read before this look: a process that has ended between
-		// the two has left a row that failOrphan finds at rest.
-		return !h.hostsProcess(rec.Process.Owner, rec.Process.ID)
-	}
-	return !h.store.Alive(rec.Instance)
-}
-
+// hostsProcess reports whether this instance has a process, or starts it now.
 func (h *Harness) hostsProcess(owner, id string) bool {
 	if _, starting := h.starting.Load(id); starting {
 		return true
 	}
-	if h.processes == nil {
-		return false
-	}
-	_, ok := h.processes.Get(owner, id)
+	_, ok := h.liveProcess(owner, id)
 	return ok
-}
-
-// recoverProcesses fails the live processes of dead servers.
-func (h *Harness) recoverProcesses(ctx context.Context) {
-	live := true
-	before := ""
-	for {
-		recs, err := h.store.Processes(ctx, core.ListQuery{Owner: core.AllOwners, Live: &live, Before: before, Limit: core.DefaultPage})
-		if err != nil {
-			if ctx.Err() == nil {
-				h.log.Warn("looking for processes of dead servers", "err", err)
-			}
-			return
-		}
-		for _, rec := range recs {
-			if h.orphanedProcess(rec) {
-				if err := h.failOrphan(ctx, rec); err != nil && core.CodeOf(err) != core.CodeOtherInstance {
-					h.log.Warn("reconciling a process", "process", rec.Process.ID, "err", err)
-				}
-			}
-			before = core.Cursor(rec.Process.CreatedAt, rec.Process.ID)
-		}
-		if len(recs) < core.DefaultPage {
-			return
-		}
-	}
-}
-
-// failOrphan ends in the journal what a dead server ran: its guards, or the
-// reaper, have ended it in fact. Only the server that wins the row does it.
-func (h *Harness) failOrphan(ctx context.Context, rec core.ProcessRecord) error {
-	p := rec.Process
-	unlock, err := h.takeOver(ctx, p.Owner, p.ID, rec.Instance)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	rec, err = h.store.Process(ctx, p.Owner, p.ID)
-	if err != nil {
-		return core.StoreError(err)
-	}
-	if p = rec.Process; p.Status.Ended() {
-		h.atRest(p.Owner, p.ID)
-		return nil
-	}
-	seq, err := h.store.LastSeq(ctx, p.Owner, p.ID)
-	if err != nil {
-		return core.StoreError(err)
-	}
-	now := time.Now().UTC()
-	ended, err := h.lastHeard(ctx, p, now)
-	if err != nil {
-		return core.StoreError(err)
-	}
-	p.Status, p.Reason, p.FinishedAt, p.LastSeq = core.ProcessDoneFailed, h.recoveryReason(p.Owner, p.ID, p.Durability), ended, seq+1
-	b := core.Batch{Owner: p.Owner, Resource: p.ID, Instance: h.store.Instance(), ExpectSeq: seq,
-		Process: &core.ProcessRecord{Process: p, Launch: rec.Launch},
-		Events: []core.Event{{SchemaVersion: core.SchemaVersion, ID: core.NewEventID(), Resource: p.ID, Seq: seq + 1, Type: core.ProcessFailed, At: now,
-			Data: p.TerminalData()}}}
-	return h.putToRest(ctx, b)
-}
-
-// lastHeard is when a process of a dead server wrote its last event: it ended
-// with its server, and how long it lay until somebody looked is not its time.
-func (h *Harness) lastHeard(ctx context.Context, p core.ProcessSnapshot, now time.Time) (time.Time, error) {
-	events, err := h.store.Events(ctx, core.EventQuery{Owner: p.Owner, Resource: p.ID, Tail: true, Limit: 1})
-	if err != nil || len(events) == 0 {
-		return now, err
-	}
-	return events[0].At.UTC(), nil
-}
-
-// pruneProcess deletes one ended process, and ends what it left behind.
-func (h *Harness) pruneProcess(ctx context.Context, c core.Caller, p core.ProcessSnapshot, dry bool) ([]string, error) {
-	if !p.Status.Ended() {
-		return nil, core.Errorf(core.CodeResourceActive, "process %s is %s", p.ID, p.Status).WithHint("close {id: %q} ends it first.", p.ID)
-	}
-	if dry {
-		return []string{p.ID}, nil
-	}
-	if h.processes != nil {
-		if _, ok := h.processes.Get(p.Owner, p.ID); ok {
-			if _, err := h.processes.Stop(ctx, p.Owner, p.ID, core.ProcessStop{Force: true}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := h.store.Delete(ctx, p.Owner, p.ID); err != nil {
-		return nil, core.StoreError(err)
-	}
-	return []string{p.ID}, nil
-}
-
-func (h *Harness) pruneProcesses(ctx context.Context, owner string, before time.Time, dry bool) ([]string, error) {
-	live := false
-	var ids []string
-	for cursor := ""; ; {
-		recs, err := h.store.Processes(ctx, core.ListQuery{Owner: owner, Live: &live, EndedBefore: before, Before: cursor, Limit: core.DefaultPage})
-		if err != nil {
-			return ids, core.StoreError(err)
-		}
-		for _, rec := range recs {
-			p := rec.Process
-			cursor = core.Cursor(p.CreatedAt, p.ID)
-			one, err := h.pruneProcess(ctx, core.Caller{Owner: p.Owner}, p, dry)
-			if err != nil {
-				return ids, err
-			}
-			ids = append(ids, one...)
-		}
-		if len(recs) < core.DefaultPage {
-			return ids, nil
-		}
-	}
 }
 
 func (h *Harness) keyedProcess(ctx context.Context, k core.KeyRecord) (core.ProcessSnapshot, error) {

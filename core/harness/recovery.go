@@ -11,72 +11,136 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// What a dead server left is put to rest by whoever meets it: at boot, by the
-// look every few seconds, or by a call that is about it. First what still runs
-// of it is ended, then its journal says so.
-
-// Recover reconciles every live session whose server is gone: its requests
-// expire, its turns end as interrupted, and it becomes unavailable. A process
-// of a dead server has failed. What still runs of them is ended first. The
-// server calls it at boot; the harness does so again by itself.
+// Recover ends what dead servers left of sessions and processes: what still
+// runs is ended first, then the journal says so. Requests expire, turns end as
+// interrupted and their session becomes unavailable; a process has failed. The
+// server calls it at boot, the harness every lookEvery, and a call that meets
+// such a row recovers that row.
 func (h *Harness) Recover(ctx context.Context) {
 	h.endOrphans(ctx)
-	h.recoverSessions(ctx)
-	h.recoverProcesses(ctx)
-}
-
-func (h *Harness) recoverSessions(ctx context.Context) {
 	live := true
-	before := ""
-	for {
-		recs, err := h.store.Sessions(ctx, core.ListQuery{Owner: core.AllOwners, Live: &live, Before: before, Limit: recoverPage})
-		if err != nil {
-			if ctx.Err() == nil {
-				h.log.Warn("looking for sessions of dead servers", "err", err)
-			}
-			return
-		}
-		var group sync.WaitGroup
-		for _, rec := range recs {
-			before = core.Cursor(rec.Session.CreatedAt, rec.Session.ID)
-			if !h.orphaned(rec) {
-				continue
-			}
-			group.Go(func() { // side by side, so that their commits are joined
-				if err := h.reconcile(ctx, rec); err != nil && core.CodeOf(err) != core.CodeOtherInstance {
-					h.log.Warn("reconciling a session", "session", rec.Session.ID, "err", err)
+	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
+		err := h.eachPage(ctx, kind, core.ListQuery{Owner: core.AllOwners, Live: &live, Limit: recoverPage}, func(rows []storedRow) error {
+			var group sync.WaitGroup
+			for _, r := range rows {
+				if h.orphaned(r) {
+					group.Go(func() { // concurrently, so that the store joins their commits
+						if err := h.recover(ctx, r); err != nil && core.CodeOf(err) != core.CodeOtherInstance {
+							h.log.Warn("recovering what a dead server left", "id", r.id, "err", err)
+						}
+					})
 				}
-			})
-		}
-		group.Wait()
-		if len(recs) < recoverPage {
-			return
+			}
+			group.Wait()
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			h.log.Warn("looking for what dead servers left", "kind", kind, "err", err)
 		}
 	}
 }
 
-// reconcile ends what a dead server left of one session, in one commit by the
-// machine.
-func (h *Harness) reconcile(ctx context.Context, rec core.SessionRecord) error {
-	s := rec.Session
-	unlock, err := h.takeOver(ctx, s.Owner, s.ID, rec.Instance)
+// orphaned reports whether a row is live and its server is gone, or is this one
+// and does not have it: it took it over and was kept from finishing, or gave it
+// up and its row came to the disk after that.
+func (h *Harness) orphaned(r storedRow) bool {
+	switch {
+	case !r.live:
+		return false
+	case r.instance != h.store.Instance():
+		return !h.store.Alive(r.instance)
+	case r.kind == core.KindProcess:
+		return !h.hostsProcess(r.owner, r.id)
+	}
+	// The row was read before this: one that has ended between the two is found
+	// ended when it is read again.
+	return h.liveActor(r.owner, r.id) == nil
+}
+
+// recovered recovers a row if it is orphaned, and reports whether it did.
+func (h *Harness) recovered(ctx context.Context, r storedRow) bool {
+	return h.orphaned(r) && h.recover(ctx, r) == nil
+}
+
+func (h *Harness) recoveredSession(ctx context.Context, rec core.SessionRecord) bool {
+	return h.recovered(ctx, sessionRow(rec))
+}
+
+func (h *Harness) recoveredProcess(ctx context.Context, rec core.ProcessRecord) bool {
+	return h.recovered(ctx, processRow(rec))
+}
+
+// recover ends what a dead server left of one resource, in one commit. Only the
+// server that wins the row does it.
+//
+// Errors: CodeOtherInstance when another server or call recovers it,
+// CodeStoreFailed.
+func (h *Harness) recover(ctx context.Context, r storedRow) error {
+	unlock, err := h.takeOver(ctx, r.owner, r.id, r.instance)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	rec, err = h.store.Session(ctx, s.Owner, s.ID)
+	end := h.sessionEnd
+	if r.kind == core.KindProcess {
+		end = h.processEnd
+	}
+	b, err := end(ctx, r.owner, r.id)
 	if err != nil {
 		return core.StoreError(err)
 	}
-	if !rec.Session.Status.Live() {
-		h.atRest(s.Owner, s.ID)
+	if b == nil {
+		h.forgetTakeover(r.owner, r.id)
 		return nil
 	}
-	b, err := h.settle(ctx, rec, 0, machine.Recover{Reason: h.recoveryReason(s.Owner, s.ID, rec.Session.Durability)})
-	if err != nil {
-		return err
+	err = journal.CommitChecked(ctx, h.store, h.limits.StoreTimeout, *b)
+	var conflict *core.ConflictError
+	if errors.As(err, &conflict) {
+		return core.Errorf(core.CodeOtherInstance, "another call has recovered %s", r.id).Retry()
 	}
-	return h.putToRest(ctx, b)
+	if err == nil {
+		h.forgetTakeover(r.owner, r.id)
+	}
+	return core.StoreError(err)
+}
+
+// sessionEnd returns the batch that ends what a dead server left of a session,
+// nil when it has ended since.
+func (h *Harness) sessionEnd(ctx context.Context, owner, id string) (*core.Batch, error) {
+	rec, err := h.store.Session(ctx, owner, id)
+	if err != nil || !rec.Session.Status.Live() {
+		return nil, err
+	}
+	b, err := h.endBatch(ctx, rec, 0, machine.Recover{Reason: h.recoveryReason(owner, id, rec.Session.Durability)})
+	return &b, err
+}
+
+// processEnd returns the batch that ends what a dead server left of a process,
+// nil when it has ended since. Its guard, or the reaper, has ended the process
+// itself. It ended with its server, at about its last event, and not when that
+// was noticed.
+func (h *Harness) processEnd(ctx context.Context, owner, id string) (*core.Batch, error) {
+	rec, err := h.store.Process(ctx, owner, id)
+	if err != nil || rec.Process.Status.Ended() {
+		return nil, err
+	}
+	seq, err := h.store.LastSeq(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	last, err := h.store.Events(ctx, core.EventQuery{Owner: owner, Resource: id, Tail: true, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	p, now := rec.Process, time.Now().UTC()
+	p.Status, p.Reason, p.FinishedAt, p.LastSeq = core.ProcessDoneFailed, h.recoveryReason(owner, id, p.Durability), now, seq+1
+	if len(last) > 0 {
+		p.FinishedAt = last[0].At.UTC()
+	}
+	return &core.Batch{Owner: owner, Resource: id, Instance: h.store.Instance(), ExpectSeq: seq,
+		Process: &core.ProcessRecord{Process: p, Launch: rec.Launch},
+		Events: []core.Event{{SchemaVersion: core.SchemaVersion, ID: core.NewEventID(), Resource: id, Seq: seq + 1, Type: core.ProcessFailed, At: now,
+			Data: p.TerminalData()}}}, nil
 }
 
 // takeOver makes a row ours that a dead server left, and ends what still runs
@@ -95,7 +159,7 @@ func (h *Harness) takeOver(ctx context.Context, owner, id, from string) (unlock 
 	}
 	if !won {
 		unlock()
-		return nil, core.Errorf(core.CodeOtherInstance, "another server reconciles %s", id).Retry()
+		return nil, core.Errorf(core.CodeOtherInstance, "another server recovers %s", id).Retry()
 	}
 	if from != me {
 		h.takenOver.Store(k, from)
@@ -104,21 +168,9 @@ func (h *Harness) takeOver(ctx context.Context, owner, id, from string) (unlock 
 	return unlock, nil
 }
 
-// putToRest commits the end of what a dead server left.
-func (h *Harness) putToRest(ctx context.Context, b core.Batch) error {
-	err := journal.CommitChecked(ctx, h.store, h.limits.StoreTimeout, b)
-	var conflict *core.ConflictError
-	if errors.As(err, &conflict) {
-		return core.Errorf(core.CodeOtherInstance, "another call has reconciled %s", b.Resource).Retry()
-	}
-	if err != nil {
-		return core.StoreError(err)
-	}
-	h.atRest(b.Owner, b.Resource)
-	return nil
-}
-
-func (h *Harness) atRest(owner, id string) {
+// forgetTakeover drops what is noted of a row that was taken over, once it has
+// ended.
+func (h *Harness) forgetTakeover(owner, id string) {
 	from, took := h.takenOver.LoadAndDelete(key{owner, id})
 	if notes, ok := h.store.(core.LossNotes); ok && took {
 		if err := notes.ForgetLoss(from.(string), owner, id); err != nil {
@@ -140,27 +192,31 @@ func (h *Harness) endOrphans(ctx context.Context) {
 // endOrphansOf ends what one dead server left running, once. The next look
 // meets again what could not be ended.
 func (h *Harness) endOrphansOf(instance string) {
-	h.reaped.mu.Lock()
-	defer h.reaped.mu.Unlock()
-	if h.reaped.of[instance] {
+	h.reaping.Lock()
+	defer h.reaping.Unlock()
+	if h.reaped[instance] {
 		return
 	}
 	h.endOrphans(h.ctx)
-	if h.reaped.of == nil {
-		h.reaped.of = map[string]bool{}
+	if h.reaped == nil {
+		h.reaped = map[string]bool{}
 	}
-	h.reaped.of[instance] = true
+	h.reaped[instance] = true
 }
 
-// reaped are the dead instances whose processes have been looked for.
-type reaped struct {
-	mu sync.Mutex // held while looking, which the reaper bounds
-	of map[string]bool
+// orphans is what one server knows of those that died.
+type orphans struct {
+	reap      func(context.Context) error // ends what they left running; may be nil
+	reaping   sync.Mutex                  // held while looking, which reap bounds
+	reaped    map[string]bool             // instances whose processes have been looked for
+	settling  locks                       // of what they left, while it is put to rest
+	takenOver sync.Map                    // keys of rows that this server has claimed and not put to rest yet
 }
 
-// settle gives the batch that ends by some inputs what is open of a stored
-// session, with numbers above one that may have been used.
-func (h *Harness) settle(ctx context.Context, rec core.SessionRecord, above uint64, inputs ...machine.Input) (core.Batch, error) {
+// endBatch returns the batch that ends what is open of a stored session, by
+// inputs that the machine steps. Its events have numbers above a seq that may
+// have been used.
+func (h *Harness) endBatch(ctx context.Context, rec core.SessionRecord, above uint64, inputs ...machine.Input) (core.Batch, error) {
 	st, spans, last, err := h.reload(ctx, rec)
 	if err != nil {
 		return core.Batch{}, err
@@ -200,7 +256,7 @@ func (h *Harness) reload(ctx context.Context, rec core.SessionRecord) (st machin
 	if seq, err = h.store.LastSeq(ctx, s.Owner, s.ID); err != nil {
 		return st, nil, 0, core.StoreError(err)
 	}
-	turns, err := h.store.Turns(ctx, core.ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: machine.MaxQueue + 2, Status: openTurns()})
+	turns, err := h.store.Turns(ctx, core.ListQuery{Owner: s.Owner, SessionID: s.ID, Limit: core.MaxQueue + 2, Status: openTurns()})
 	if err != nil {
 		return st, nil, 0, core.StoreError(err)
 	}
@@ -220,7 +276,7 @@ func (h *Harness) reload(ctx context.Context, rec core.SessionRecord) (st machin
 		spans[t.Turn.ID] = span{first: t.Turn.FirstSeq, last: t.Turn.LastSeq, text: t.Turn.TextSeq}
 	}
 	st = machine.Restore(rec, core.Capabilities{}, turns, requests, last)
-	if err := h.readLastWords(ctx, st, spans); err != nil {
+	if err := h.readRecovered(ctx, st, spans); err != nil {
 		return st, nil, 0, core.StoreError(err)
 	}
 	return st, spans, seq, nil

@@ -62,19 +62,19 @@ func (h *Harness) reopen(ctx context.Context, c core.Caller, r core.StartRequest
 	h.clean(&cfg)
 	cfg.Fingerprint = h.fingerprint(cfg)
 	// A session that waits here for its store is at rest, and hosted.
-	rec, giveBack, err := h.hold(ctx, rec)
+	rec, release, err := h.reserve(ctx, rec)
 	if err != nil {
 		return core.SessionView{}, err
 	}
 	a, err := h.revive(ctx, rec, cfg)
 	if err != nil {
-		giveBack()
+		release()
 		return core.SessionView{}, err
 	}
 	token := h.token()
 	v, err := opened(a.do(context.WithoutCancel(ctx), token, machine.Resume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)}))
 	if err != nil {
-		giveBack()
+		release()
 	}
 	return v, err
 }

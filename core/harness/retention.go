@@ -7,6 +7,26 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
+// housekeep is the goroutine of the harness that recovers what dead servers
+// left, every lookEvery, and deletes what is kept too long, every sweepEvery. It
+// ends with the harness.
+func (h *Harness) housekeep() {
+	look := time.NewTicker(lookEvery)
+	sweep := time.NewTicker(sweepEvery)
+	defer look.Stop()
+	defer sweep.Stop()
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-look.C:
+			h.Recover(h.ctx)
+		case <-sweep.C:
+			h.sweep()
+		}
+	}
+}
+
 // sweep drops idempotency keys, answers and ended resources that are kept too
 // long, and the oldest of those while all together take too much room. Of the
 // servers that share a store one is elected to do it.
@@ -74,21 +94,19 @@ func (h *Harness) overfull(ctx context.Context) (bool, error) {
 	return size > h.limits.RetentionBytes, core.StoreError(err)
 }
 
-// deleteEnded deletes what has ended, unless it has been used since. What it
-// does not delete is in use.
+// deleteEnded deletes a session or process that has ended, and what still runs
+// of a process. It reports false for a session that is in use again, or was used
+// since r was read.
 func (h *Harness) deleteEnded(ctx context.Context, r core.EndedResource) (bool, error) {
-	if r.Kind == core.KindProcess {
-		rec, err := h.store.Process(ctx, r.Owner, r.ID)
-		if core.CodeOf(err) == core.CodeNotFound {
-			return true, nil
+	switch {
+	case r.Kind == core.KindProcess:
+		if _, ok := h.liveProcess(r.Owner, r.ID); ok {
+			if _, err := h.processes.Stop(ctx, r.Owner, r.ID, core.ProcessStop{Force: true}); err != nil {
+				return false, err
+			}
 		}
-		if err != nil {
-			return false, core.StoreError(err)
-		}
-		ids, err := h.pruneProcess(ctx, core.Caller{Owner: r.Owner}, rec.Process, false)
-		return len(ids) > 0, err
-	}
-	if h.liveActor(r.Owner, r.ID) != nil {
+		return true, core.StoreError(h.store.Delete(ctx, r.Owner, r.ID))
+	case h.liveActor(r.Owner, r.ID) != nil:
 		return false, nil
 	}
 	ok, err := h.store.DeleteEnded(ctx, r.Owner, r.ID, r.Instance, r.LastSeq)

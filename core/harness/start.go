@@ -20,7 +20,7 @@ import (
 func (h *Harness) StartSession(ctx context.Context, c core.Caller, r core.StartRequest) (core.SessionView, error) {
 	end := h.telemetry.Begin(core.Operation{Name: core.OpStartSession, Provider: h.knownProvider(r.Config.Provider)})
 	v, err := h.startSession(ctx, c, r)
-	end(endedBy(err))
+	end(core.EndedBy(err))
 	return v, err
 }
 
@@ -64,7 +64,7 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 			return core.SessionView{}, err
 		}
 	}
-	replace, giveBack, err := h.claimID(ctx, c, &cfg, r.Reuse)
+	replace, release, err := h.claimID(ctx, c, &cfg, r.Reuse)
 	if err != nil {
 		return core.SessionView{}, err
 	}
@@ -72,15 +72,15 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 	cfg.Fingerprint = h.fingerprint(cfg)
 	a := newActor(h, p, machine.NewState(cfg, caps, h.durability(), time.Now()), 0)
 	a.fresh, a.replace = true, replace
-	a.giveBack = giveBack
+	a.unreserve = release
 	token := h.token()
 	warnings := append(h.sharedCheckout(ctx, cfg), r.Warnings...)
 	if lost {
 		warnings = append(warnings, "no cwd was given: the agent works in the server's own directory, "+cfg.CWD)
 	}
 	start := a.first(token, machine.Start{Token: token, Key: k, Warnings: warnings})
-	if err := h.host(a, cfg); err != nil {
-		giveBack()
+	if err := h.add(a, cfg, h.limits); err != nil {
+		release()
 		return core.SessionView{}, err
 	}
 	v, err := opened(a.reply(ctx, start))
@@ -122,81 +122,10 @@ func (h *Harness) durability() core.Durability {
 	return core.DurabilityOf(h.store)
 }
 
-// host gives an actor its place and starts it.
-func (h *Harness) host(a *actor, cfg core.SessionConfig) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k := key{a.owner, a.id}
-	switch {
-	case h.down:
-		return core.Errorf(core.CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
-	case h.actors[k] != nil:
-		return sessionInUse(a.id)
-	case h.limits.MaxSessionsPerOwner > 0 && h.liveCount(a.owner) >= h.limits.MaxSessionsPerOwner:
-		return core.Errorf(core.CodeCapacity, "you have %d live sessions here, as many as one caller may (max_sessions_per_owner)", h.limits.MaxSessionsPerOwner).
-			WithHint("Close one (list {kind: \"sessions\", live: true}).").WithDetail("limit", "max_sessions_per_owner").Retry()
-	case h.liveCount(core.AllOwners) >= h.limits.MaxSessions:
-		return core.Errorf(core.CodeCapacity, "this server runs its %d sessions (max_sessions)", h.limits.MaxSessions).
-			WithHint("Close one (list {kind: \"sessions\", live: true}), or raise --max-sessions.").WithDetail("limit", "max_sessions").Retry()
-	}
-	if conv := conversation(cfg.Provider, cfg.ProviderSesID); conv != "" && !cfg.Fork {
-		if other, ok := h.convs[conv]; ok && other != k {
-			return core.Errorf(core.CodeSessionInUse, "the provider conversation %s is open in another session", cfg.ProviderSesID).
-				WithHint("Close that session first, or use fork: true.")
-		}
-		h.convs[conv] = k
-		a.convs = append(a.convs, conv)
-	}
-	h.actors[k] = a
-	a.serve()
-	return nil
-}
-
-// conversation names a provider conversation, "" for none.
-func conversation(provider, id string) string {
-	if id == "" {
-		return ""
-	}
-	return provider + "\x00" + id
-}
-
-// converse notes which conversation a session turned out to be, so that no
-// other session opens it meanwhile.
-func (h *Harness) converse(a *actor, conv string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k := key{a.owner, a.id}
-	if _, taken := h.convs[conv]; conv == "" || taken || h.actors[k] != a {
-		return
-	}
-	h.convs[conv] = k
-	a.convs = append(a.convs, conv)
-}
-
-// liveCount counts what holds a place: an owner's sessions, or all, that are
-// not at rest.
-func (h *Harness) liveCount(owner string) int {
-	n := 0
-	for k, a := range h.actors {
-		if owner != core.AllOwners && k.owner != owner {
-			continue
-		}
-		if a.view.Load().state.Status().Live() {
-			n++
-		}
-	}
-	return n
-}
-
-func sessionInUse(id string) *core.Error {
-	return core.Errorf(core.CodeSessionInUse, "session %s exists and is live", id).
-		WithHint("Use it with send_message, or choose another session_id.")
-}
-
-// inUse is sessionInUse that does not send the caller to this server about a
+// inUse is SessionInUse that does not send the caller to this server about a
 // session that another one runs.
 func (h *Harness) inUse(v core.SessionView) *core.Error {
-	e := sessionInUse(v.Session.ID)
+	e := machine.SessionInUse(v.Session.ID)
 	if h.liveActor(v.Session.Owner, v.Session.ID) == nil {
 		e.Message = "session " + v.Session.ID + " exists and is live, on another server on this machine"
 		return e.WithHint("Use it through that server, or choose another session_id.")
@@ -207,7 +136,7 @@ func (h *Harness) inUse(v core.SessionView) *core.Error {
 // claimID checks a chosen id against what is live and stored, and makes one
 // when none was chosen. replace says that a stored session goes when the new
 // one is ready; it is held until then, and given back if that never comes.
-func (h *Harness) claimID(ctx context.Context, c core.Caller, cfg *core.SessionConfig, reuse core.Reuse) (replace bool, giveBack func(), err error) {
+func (h *Harness) claimID(ctx context.Context, c core.Caller, cfg *core.SessionConfig, reuse core.Reuse) (replace bool, release func(), err error) {
 	none := func() {}
 	if cfg.SessionID == "" {
 		cfg.SessionID = core.NewID(core.PrefixSession)
@@ -236,8 +165,8 @@ func (h *Harness) claimID(ctx context.Context, c core.Caller, cfg *core.SessionC
 		if err != nil {
 			return false, none, core.StoreError(err)
 		}
-		_, giveBack, err := h.hold(ctx, rec)
-		return true, giveBack, err
+		_, release, err := h.reserve(ctx, rec)
+		return true, release, err
 	}
 	return false, none, core.Errorf(core.CodeSessionUsed, "session %s was used before and is %s", id, st).
 		WithHint("Continue it with resume: %q, or take the id over with reuse: \"replace\".", id).WithDetail("session", v)

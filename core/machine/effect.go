@@ -28,8 +28,8 @@ type PutTurn struct {
 // PutRequest stores a request's snapshot.
 type PutRequest struct{ Request core.Request }
 
-// KeepKey stores an idempotency key with the effect that it answers for.
-type KeepKey struct{ Key core.KeyRecord }
+// Keep stores an idempotency key with the effect that it answers for.
+type Keep struct{ Key core.KeyRecord }
 
 // Send hands an op to the provider.
 type Send struct{ Op core.Op }
@@ -39,6 +39,14 @@ type Reply struct {
 	Token Token
 	Value any // Turn, Request, SessionView or InterruptResult
 	Err   *core.Error
+}
+
+// value returns the reply as a call returns it.
+func (r Reply) value() (any, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return r.Value, nil
 }
 
 // Arm sets a timer, or moves it.
@@ -71,7 +79,7 @@ type Discard struct{}
 func (Append) effect()     {}
 func (PutTurn) effect()    {}
 func (PutRequest) effect() {}
-func (KeepKey) effect()    {}
+func (Keep) effect()       {}
 func (Send) effect()       {}
 func (Reply) effect()      {}
 func (Arm) effect()        {}
@@ -80,10 +88,3 @@ func (Open) effect()       {}
 func (CancelOpen) effect() {}
 func (Hangup) effect()     {}
 func (Discard) effect()    {}
-
-func (r Reply) Result() (any, error) {
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return r.Value, nil
-}

@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/harness-mcp/harness-mcp/core"
+import (
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
 
 // Token names a caller who waits for one Reply. Zero means that nobody waits.
 type Token uint64
@@ -50,9 +54,19 @@ type Respond struct {
 	Token     Token
 	RequestID string
 	Response  core.Response
-	By        string
+	By        string // ByCaller or ByUser
+	OnlyUser  bool   // the operator lets nobody but a person answer
 	Client    string
 	Key       *core.KeyRecord
+}
+
+// Ask says that a person is being shown a request, or what became of it. The
+// first to show it wins; a person is asked once.
+type Ask struct {
+	Token     Token
+	RequestID string
+	Said      string
+	For       time.Duration // with AskedNow: how long its caller waits
 }
 
 // Interrupt stops a turn or removes a queued one.
@@ -88,6 +102,9 @@ type Opened struct {
 	Epoch uint64
 	Ready core.Ready
 	Err   *core.Error
+	// Refused is set when the opening succeeded and cannot be stored: the
+	// starter is told so, and the conversation is hung up.
+	Refused *core.Error
 }
 
 // Notice is a provider's notice. TurnID and RequestID are fresh ids, used if
@@ -99,8 +116,8 @@ type Notice struct {
 	RequestID string
 }
 
-// ConnLost says that the conversation broke and its tree is gone.
-type ConnLost struct {
+// LinkLost says that the conversation broke and its tree is gone.
+type LinkLost struct {
 	Epoch uint64
 	Err   *core.TurnError
 }
@@ -126,6 +143,7 @@ func (Resume) input()         {}
 func (Prompt) input()         {}
 func (Steer) input()          {}
 func (Respond) input()        {}
+func (Ask) input()            {}
 func (Interrupt) input()      {}
 func (Configure) input()      {}
 func (Close) input()          {}
@@ -133,7 +151,7 @@ func (Shutdown) input()       {}
 func (Recover) input()        {}
 func (Opened) input()         {}
 func (Notice) input()         {}
-func (ConnLost) input()       {}
+func (LinkLost) input()       {}
 func (HungUp) input()         {}
 func (TimerDue) input()       {}
 func (StoreFailed) input()    {}

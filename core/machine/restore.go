@@ -21,7 +21,7 @@ func Restore(rec core.SessionRecord, caps core.Capabilities, turns []core.TurnRe
 	case core.StatusKilled:
 		st.End = EndKilled
 	case core.StatusUnavailable:
-		st.Link = LinkLost
+		st.Link = LinkBroken
 	default:
 		st.Link = LinkUp
 		restoreWork(&st, s, turns, requests)
@@ -51,7 +51,7 @@ func restoreWork(st *State, s core.Session, turns []core.TurnRecord, requests []
 			}
 		}
 		if t.Turn.Origin == core.OriginProvider {
-			st.Theirs = a
+			st.ProviderTurn = a
 		} else {
 			st.Turn = a
 		}

@@ -184,7 +184,7 @@ func (c *simAgent) behave() {
 // die breaks the link.
 func (c *simAgent) die() {
 	c.gone = true
-	c.h.notes = append(c.h.notes, ConnLost{Epoch: c.epoch, Err: &core.TurnError{Code: core.TurnTransportLost, Message: "eof"}})
+	c.h.notes = append(c.h.notes, LinkLost{Epoch: c.epoch, Err: &core.TurnError{Code: core.TurnTransportLost, Message: "eof"}})
 }
 
 // end of a hangup: the tree is gone.

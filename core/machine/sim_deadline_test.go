@@ -25,12 +25,12 @@ func (h *simHost) checkDeadlines() {
 	for _, p := range s.Ops {
 		must(TimerID{Kind: TimerCommand, Op: p.ID}, "an op is on its way")
 	}
-	for _, t := range []*ActiveTurn{s.Turn, s.Theirs} {
+	for _, t := range []*ActiveTurn{s.Turn, s.ProviderTurn} {
 		if t == nil {
 			continue
 		}
 		id := t.Rec.ID
-		waits := t == s.Turn && s.Theirs != nil
+		waits := t == s.Turn && s.ProviderTurn != nil
 		if t.Intent != IntentNone {
 			must(TimerID{Kind: TimerInterrupt, ID: id}, "a turn is being stopped")
 		}

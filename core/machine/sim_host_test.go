@@ -210,7 +210,7 @@ func (h *simHost) checkStep(before State, in Input, out []Effect) {
 		if n.Epoch != before.Epoch && (len(out) > 0 || !reflect.DeepEqual(before, h.s)) {
 			h.fail("a notice of epoch %d did something in epoch %d", n.Epoch, before.Epoch)
 		}
-		if b, ok := n.Notice.(core.TurnBegan); ok && before.Last != nil && b.Turn == before.Last.ID && before.Theirs == nil && h.s.Theirs != nil {
+		if b, ok := n.Notice.(core.TurnBegan); ok && before.Last != nil && b.Turn == before.Last.ID && before.ProviderTurn == nil && h.s.ProviderTurn != nil {
 			h.fail("a late word on the ended turn %s began another one", b.Turn)
 		}
 	}
@@ -218,14 +218,14 @@ func (h *simHost) checkStep(before State, in Input, out []Effect) {
 	case c == nil || before.Link != LinkUp:
 	case h.s.Closing != nil && h.s.Closing.Word < c.Word:
 		h.fail("an end of word %d became one of word %d", c.Word, h.s.Closing.Word)
-	case h.s.Closing == nil && h.s.End != c.Word && h.s.Link != LinkLost:
+	case h.s.Closing == nil && h.s.End != c.Word && h.s.Link != LinkBroken:
 		h.fail("an end of word %d was decided, it ended as %d", c.Word, h.s.End)
 	}
 }
 
 func simIsCommand(in Input) bool {
 	switch in.(type) {
-	case Prompt, Steer, Respond, AskUser, Interrupt, Configure, Close, Resume:
+	case Prompt, Steer, Respond, Ask, Interrupt, Configure, Close, Resume:
 		return true
 	}
 	return false
@@ -262,7 +262,7 @@ func (h *simHost) effect(e Effect) {
 			h.fail("%s with a key was answered with %v, the key is kept: %v", what, e.Err, h.kept[key])
 		}
 		delete(h.tokens, e.Token)
-	case KeepKey:
+	case Keep:
 		if h.kept[e.Key.Key] {
 			h.fail("a key was kept twice")
 		}
@@ -321,14 +321,14 @@ func (h *simHost) check() {
 	}
 	h.checkTurns()
 	h.checkDeadlines()
-	if h.s.End != EndNone || h.s.Link == LinkLost {
+	if h.s.End != EndNone || h.s.Link == LinkBroken {
 		if len(h.timers) > 0 {
 			h.fail("%s with timers %v", st, h.timers)
 		}
 		if len(h.tokens) > 0 && h.waitsInside() {
 			h.fail("%s with callers who wait: %v", st, h.tokens)
 		}
-		if len(h.s.Ops) > 0 || h.s.Turn != nil || h.s.Theirs != nil || len(h.s.Queue) > 0 {
+		if len(h.s.Ops) > 0 || h.s.Turn != nil || h.s.ProviderTurn != nil || len(h.s.Queue) > 0 {
 			h.fail("%s with work left", st)
 		}
 	}
@@ -359,7 +359,7 @@ func simTokenOf(in Input) Token {
 		return in.Token
 	case Respond:
 		return in.Token
-	case AskUser:
+	case Ask:
 		return in.Token
 	case Interrupt:
 		return in.Token
@@ -375,7 +375,7 @@ func simTokenOf(in Input) Token {
 
 // checkTurns compares the turns, requests and queue with the journal's.
 func (h *simHost) checkTurns() {
-	for _, t := range []*ActiveTurn{h.s.Turn, h.s.Theirs} {
+	for _, t := range []*ActiveTurn{h.s.Turn, h.s.ProviderTurn} {
 		if t == nil {
 			continue
 		}
@@ -387,10 +387,10 @@ func (h *simHost) checkTurns() {
 			h.fail("turn %s has %d open requests, the journal says %d", t.Rec.ID, len(t.Requests), f.open)
 		}
 	}
-	if o, p := h.s.Turn, h.s.Theirs; o != nil && p != nil && o.Phase == PhaseRunning {
+	if o, p := h.s.Turn, h.s.ProviderTurn; o != nil && p != nil && o.Phase == PhaseRunning {
 		h.fail("two turns run: %s and %s", o.Rec.ID, p.Rec.ID)
 	}
-	if (h.s.Turn == nil) != (h.live.ours == "") || (h.s.Theirs == nil) != (h.live.theirs == "") || len(h.s.Queue) != len(h.live.queue) {
+	if (h.s.Turn == nil) != (h.live.ours == "") || (h.s.ProviderTurn == nil) != (h.live.theirs == "") || len(h.s.Queue) != len(h.live.queue) {
 		h.fail("the journal has other active turns: %q, %q and %d queued", h.live.ours, h.live.theirs, len(h.live.queue))
 	}
 	for i, q := range h.s.Queue {
@@ -398,7 +398,7 @@ func (h *simHost) checkTurns() {
 			h.fail("the queue has another order than the journal")
 		}
 	}
-	if len(h.s.Queue) > MaxQueue {
+	if len(h.s.Queue) > core.MaxQueue {
 		h.fail("%d turns are queued", len(h.s.Queue))
 	}
 }

@@ -65,11 +65,11 @@ func expectedInWorlds() []string {
 	}
 	for _, st := range []core.SessionStatus{core.StatusOpening, core.StatusIdle, core.StatusStarting, core.StatusRunning, core.StatusAwaitingInput, core.StatusCancelling,
 		core.StatusClosing, core.StatusUnavailable, core.StatusClosed, core.StatusFailed, core.StatusKilled} {
-		for _, in := range []string{"Prompt", "Steer", "Respond", "AskUser", "Interrupt", "Configure", "Close", "Shutdown", "StoreFailed"} {
+		for _, in := range []string{"Prompt", "Steer", "Respond", "Ask", "Interrupt", "Configure", "Close", "Shutdown", "StoreFailed"} {
 			out = append(out, string(st)+" "+in)
 		}
 		if st.Live() && st != core.StatusOpening {
-			out = append(out, string(st)+" Notice", string(st)+" ConnLost", string(st)+" TimerDue")
+			out = append(out, string(st)+" Notice", string(st)+" LinkLost", string(st)+" TimerDue")
 		}
 	}
 	return out

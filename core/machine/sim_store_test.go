@@ -33,7 +33,7 @@ func (h *simHost) commit(d *simDice) {
 func simDurable(batch []Effect) bool {
 	return slices.ContainsFunc(batch, func(e Effect) bool {
 		switch e.(type) {
-		case Append, PutTurn, PutRequest, KeepKey:
+		case Append, PutTurn, PutRequest, Keep:
 			return true
 		}
 		return false
@@ -75,7 +75,7 @@ func (h *simHost) storeStopped() {
 				h.again = append(h.again, Close{Force: true})
 			}
 			h.again = append(h.again, in)
-		case HungUp, ConnLost:
+		case HungUp, LinkLost:
 			h.again = append(h.again, in)
 		default:
 			h.answer(simTokenOf(in))
@@ -210,7 +210,7 @@ func (h *simHost) recovered() {
 func (h *simHost) rowOf(id string) core.TurnRecord {
 	f := h.live.turns[id]
 	rec := core.TurnRecord{Turn: core.Turn{ID: id, Origin: f.origin, Status: f.status()}}
-	for _, t := range []*ActiveTurn{h.s.Turn, h.s.Theirs} {
+	for _, t := range []*ActiveTurn{h.s.Turn, h.s.ProviderTurn} {
 		if t != nil && t.Rec.ID == id {
 			rec.Turn = t.Snapshot()
 		}

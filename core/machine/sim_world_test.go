@@ -261,7 +261,7 @@ func (w *simWorld) callers(h *simHost, k simKind, d *simDice) bool {
 		in = Respond{Token: t, RequestID: h.someRequest(d), Response: someResponse(d), By: core.ByCaller, Key: key}
 	case simAskUser:
 		said := []string{core.AskedNow, core.AskedNow, core.AskedDeclined, core.AskedCancelled, core.AskedNoAnswer}[d.n(5)]
-		in = AskUser{Token: t, RequestID: h.someRequest(d), Said: said, For: time.Duration(1+d.n(60)) * time.Second}
+		in = Ask{Token: t, RequestID: h.someRequest(d), Said: said, For: time.Duration(1+d.n(60)) * time.Second}
 	case simInterrupt:
 		in = Interrupt{Token: t, TurnID: h.someTurn(d), ClearQueue: d.n(4) == 0, Key: key}
 	case simConfigure:
@@ -344,7 +344,7 @@ func (w *simWorld) outside(h *simHost, k simKind, d *simDice) {
 		c.die()
 	case simStale:
 		h.notes = append(h.notes, Notice{Epoch: h.s.Epoch - 1, Notice: core.TurnEnded{Turn: c.turn(d), Verdict: core.VerdictCompleted}},
-			ConnLost{Epoch: h.s.Epoch - 1}, HungUp{Epoch: h.s.Epoch - 1})
+			LinkLost{Epoch: h.s.Epoch - 1}, HungUp{Epoch: h.s.Epoch - 1})
 	}
 }
 

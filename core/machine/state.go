@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"time"
 	"unique"
@@ -25,12 +26,12 @@ type State struct {
 	// Closing is set from the decision to end until the tree is gone.
 	Closing *Closing
 
-	// Turn is the caller's turn; Theirs is one that the provider began by
+	// Turn is the caller's turn; ProviderTurn is one that the provider began by
 	// itself. When both are set, ours waits behind theirs.
-	Turn   *ActiveTurn
-	Theirs *ActiveTurn
-	Queue  []QueuedTurn
-	Last   *core.Turn // the turn that ended last
+	Turn         *ActiveTurn
+	ProviderTurn *ActiveTurn
+	Queue        []QueuedTurn
+	Last         *core.Turn // the turn that ended last
 
 	// Ops are commands that wait for their OpDone and are not a turn's start,
 	// interrupt or a request's claim.
@@ -70,8 +71,8 @@ const (
 	LinkNone    Link = iota // nothing has been opened yet
 	LinkOpening             // Provider.Open runs
 	LinkUp
-	LinkLost // it broke, or its server died
-	LinkDown // we ended it
+	LinkBroken // it broke, or its server died
+	LinkDown   // we ended it
 )
 
 // End is the word of an ended session.
@@ -143,8 +144,18 @@ type ActiveTurn struct {
 	Requests []OpenRequest
 	Text     string // the last whole message
 	HasText  bool
-	Last     LastWords       // of a turn whose server is gone
-	Schema   json.RawMessage // what the answer is to meet, if anything
+	// Recovered is what the journal has of a turn whose server has died.
+	Recovered RecoveredText
+	Schema    json.RawMessage // what the answer is to meet, if anything
+}
+
+// RecoveredText is what the journal has of the end of a turn whose server has
+// died.
+type RecoveredText struct {
+	Message core.Message // the last one; its parts joined when it never became whole
+	Parts   bool         // it never became whole
+	Seq     uint64       // of the event that has it whole
+	At      time.Time    // of the turn's last event; the zero time when nothing was read
 }
 
 // OpenRequest is a request that can still be answered.
@@ -216,7 +227,7 @@ func (s State) Status() core.SessionStatus {
 		return core.StatusClosing
 	case s.Link == LinkOpening || s.Link == LinkNone:
 		return core.StatusOpening
-	case s.Link == LinkLost || s.Link == LinkDown:
+	case s.Link == LinkBroken || s.Link == LinkDown:
 		return core.StatusUnavailable
 	}
 	if t := s.Active(); t != nil {
@@ -236,8 +247,8 @@ func (s State) Status() core.SessionStatus {
 // Active gives the turn that the provider works on, or ours that is starting:
 // the provider's own first.
 func (s State) Active() *ActiveTurn {
-	if s.Theirs != nil {
-		return s.Theirs
+	if s.ProviderTurn != nil {
+		return s.ProviderTurn
 	}
 	return s.Turn
 }
@@ -296,10 +307,7 @@ func (s State) View() core.SessionView {
 		q.QueuePosition = i + 1
 		v.Queued = append(v.Queued, q)
 	}
-	for _, t := range []*ActiveTurn{s.Theirs, s.Turn} {
-		if t == nil {
-			continue
-		}
+	for t := range s.Turns() {
 		for _, q := range t.Requests {
 			v.Requests = append(v.Requests, q.snapshot())
 		}
@@ -307,10 +315,70 @@ func (s State) View() core.SessionView {
 	return v
 }
 
+// Turns returns an iterator over the turns that are active: the provider's own
+// first, then the caller's.
+func (s *State) Turns() iter.Seq[*ActiveTurn] {
+	provider, ours := s.ProviderTurn, s.Turn
+	return func(yield func(*ActiveTurn) bool) {
+		if provider != nil && !yield(provider) {
+			return
+		}
+		if ours != nil {
+			yield(ours)
+		}
+	}
+}
+
+// turn returns the active turn with an id of ours, or nil.
+func (s *State) turn(id string) *ActiveTurn {
+	for t := range s.Turns() {
+		if t.Rec.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// HasTurn reports whether the state shows a turn: active, queued or the last
+// that ended.
+func (s *State) HasTurn(id string) bool {
+	return s.turn(id) != nil || s.Last != nil && s.Last.ID == id ||
+		slices.ContainsFunc(s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == id })
+}
+
+// openRequest returns the first open request that is holds for, with its turn
+// and its place in it; a nil turn when there is none.
+func (s *State) openRequest(is func(OpenRequest) bool) (*ActiveTurn, int) {
+	for t := range s.Turns() {
+		if i := slices.IndexFunc(t.Requests, is); i >= 0 {
+			return t, i
+		}
+	}
+	return nil, -1
+}
+
+// HasRequest reports whether a request is open.
+func (s *State) HasRequest(id string) bool {
+	t, _ := s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id })
+	return t != nil
+}
+
+// Asks reports whether any request is open.
+func (s *State) Asks() bool {
+	t, _ := s.openRequest(func(OpenRequest) bool { return true })
+	return t != nil
+}
+
+// Works reports whether an active turn runs and asks nothing.
+func (s *State) Works(turn string) bool {
+	t := s.turn(turn)
+	return t != nil && len(t.Requests) == 0
+}
+
 // queued gives the turns that wait: ours behind a provider's turn is first.
 func (s State) queued() []core.Turn {
 	out := make([]core.Turn, 0, len(s.Queue)+1)
-	if s.Theirs != nil && s.Turn != nil {
+	if s.ProviderTurn != nil && s.Turn != nil {
 		out = append(out, s.Turn.Snapshot())
 	}
 	for _, q := range s.Queue {
@@ -328,45 +396,4 @@ func (q OpenRequest) snapshot() core.Request {
 		r.Status = core.RequestClaimed
 	}
 	return r
-}
-
-func (s State) Asks() bool {
-	for _, t := range []*ActiveTurn{s.Theirs, s.Turn} {
-		if t != nil && len(t.Requests) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// HasRequest says whether the state has a request open.
-func (s *State) HasRequest(id string) bool {
-	for _, t := range s.turns() {
-		if t != nil && slices.ContainsFunc(t.Requests, func(r OpenRequest) bool { return r.Rec.ID == id }) {
-			return true
-		}
-	}
-	return false
-}
-
-// HasTurn says whether the state shows a turn.
-func (s *State) HasTurn(id string) bool {
-	for _, t := range s.turns() {
-		if t != nil && t.Rec.ID == id {
-			return true
-		}
-	}
-	return s.Last != nil && s.Last.ID == id || slices.ContainsFunc(s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == id })
-}
-
-func (s *State) turns() [2]*ActiveTurn { return [2]*ActiveTurn{s.Theirs, s.Turn} }
-
-// Works says that a turn runs and asks nothing.
-func (s *State) Works(turn string) bool {
-	for _, t := range s.turns() {
-		if t != nil && t.Rec.ID == turn {
-			return len(t.Requests) == 0
-		}
-	}
-	return false
 }

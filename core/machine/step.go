@@ -58,21 +58,21 @@ func (m *machine) step(in Input) {
 	case Start:
 		m.start(in)
 	case Resume:
-		m.resume(in)
+		m.refuse(in.Token, m.resume(in))
 	case Opened:
 		m.opened(in)
 	case Prompt:
-		m.send(in)
+		m.refuse(in.Token, m.send(in))
 	case Steer:
-		m.steer(in)
+		m.refuse(in.Token, m.steer(in))
 	case Respond:
-		m.respond(in)
-	case AskUser:
-		m.ask(in)
+		m.refuse(in.Token, m.respond(in))
+	case Ask:
+		m.refuse(in.Token, m.ask(in))
 	case Interrupt:
-		m.interrupt(in)
+		m.refuse(in.Token, m.interrupt(in))
 	case Configure:
-		m.configure(in)
+		m.refuse(in.Token, m.configure(in))
 	case Close:
 		m.close(in)
 	case Shutdown:
@@ -83,7 +83,7 @@ func (m *machine) step(in Input) {
 		if in.Epoch == m.s.Epoch && m.s.Link == LinkUp && m.s.End == EndNone {
 			m.notice(in)
 		}
-	case ConnLost:
+	case LinkLost:
 		if in.Epoch == m.s.Epoch && m.s.Link == LinkUp && m.s.End == EndNone {
 			m.linkLost(in.Err)
 		}
@@ -141,10 +141,8 @@ func (m *machine) notice(in Notice) {
 
 // opDone gives an op's outcome to whoever sent it.
 func (m *machine) opDone(n core.OpDone) {
-	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
+	for t := range m.s.Turns() {
 		switch {
-		case t == nil:
-			continue
 		case t.Op != 0 && t.Op == n.Op:
 			m.startDone(n)
 			return
@@ -241,9 +239,10 @@ func (m *machine) reply(t Token, v any) {
 	}
 }
 
-// refuse answers a caller with a coded error.
+// refuse answers a caller with a coded error. It does nothing without one, or
+// when nobody waits.
 func (m *machine) refuse(t Token, err *core.Error) {
-	if t != 0 {
+	if t != 0 && err != nil {
 		m.do(Reply{Token: t, Err: err})
 	}
 }
@@ -255,7 +254,7 @@ func (m *machine) keep(k *core.KeyRecord, turn, request string) {
 	}
 	c := *k
 	c.Resource, c.TurnID, c.Request = m.s.Base.Config.SessionID, turn, request
-	m.do(KeepKey{Key: c})
+	m.do(Keep{Key: c})
 }
 
 // newOp numbers an op.

@@ -9,7 +9,7 @@ import (
 
 func (r *rig) askUser(said string) Token {
 	t := r.tok()
-	r.in(AskUser{Token: t, RequestID: "req_1", Said: said, For: 45 * time.Second})
+	r.in(Ask{Token: t, RequestID: "req_1", Said: said, For: 45 * time.Second})
 	return t
 }
 

@@ -6,9 +6,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// ShutdownGrace is how long an agent may write its files when the server ends.
-const ShutdownGrace = 2 * time.Second
-
 // close ends the session: politely, or now with force.
 func (m *machine) close(in Close) {
 	st := m.s.Status()
@@ -55,10 +52,8 @@ func (m *machine) beginClose(reason core.Reason, token Token) {
 	m.joinClosing(token)
 	m.disarm(TimerID{Kind: TimerSessionIdle})
 	m.dropQueue(core.ReasonSessionClosed)
-	for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
-		if t != nil {
-			m.stopTurn(t, "", "")
-		}
+	for t := range m.s.Turns() {
+		m.stopTurn(t, "", "")
 	}
 	m.closeOn()
 }
@@ -67,7 +62,7 @@ func (m *machine) beginClose(reason core.Reason, token Token) {
 // provider's turn, and to the end of the link once no turn is left.
 func (m *machine) closeOn() {
 	switch t := m.s.Turn; {
-	case m.s.Theirs != nil:
+	case m.s.ProviderTurn != nil:
 	case t == nil:
 		m.hangup(m.timeouts().ProviderStop)
 	case t.Phase == PhaseStarting && t.Accepted:
@@ -137,11 +132,8 @@ func (m *machine) retire(word End, reason core.Reason, grace time.Duration) {
 	if word == EndFailed {
 		turnReason = core.ReasonNoVerdict
 	}
-	for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
-		if t != nil {
-			t = m.expireAll(t, turnReason)
-			m.terminal(t, core.TurnDoneInterrupted, turnReason, core.Result{}, nil)
-		}
+	for t := range m.s.Turns() {
+		m.terminal(m.expireAll(t, turnReason), core.TurnDoneInterrupted, turnReason, core.Result{}, nil)
 	}
 	if word == EndFailed {
 		turnReason = core.ReasonQueueCleared
@@ -202,10 +194,8 @@ func (m *machine) linkLost(err *core.TurnError) {
 }
 
 func (m *machine) lostWhileClosing(err *core.TurnError) {
-	for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
-		if t != nil {
-			m.terminal(m.expireAll(t, core.ReasonTransportLost), core.TurnDoneInterrupted, core.ReasonTransportLost, core.Result{}, nil)
-		}
+	for t := range m.s.Turns() {
+		m.terminal(m.expireAll(t, core.ReasonTransportLost), core.TurnDoneInterrupted, core.ReasonTransportLost, core.Result{}, nil)
 	}
 	m.finish()
 }
@@ -214,10 +204,7 @@ func (m *machine) lostWhileClosing(err *core.TurnError) {
 func (m *machine) lose(err *core.TurnError, reason core.Reason) {
 	m.append(core.TransportError, dataEnded{Reason: reason, Error: err})
 	m.disarm(TimerID{Kind: TimerSessionIdle})
-	for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
-		if t == nil {
-			continue
-		}
+	for t := range m.s.Turns() {
 		t = m.expireAll(t, reason)
 		switch {
 		case reason == core.ReasonTransportLost && t.Cause != "":
@@ -235,7 +222,7 @@ func (m *machine) lose(err *core.TurnError, reason core.Reason) {
 	m.dropQueue(queueReason)
 	m.dropOps(core.Errorf(core.CodeSessionUnavailable, "the provider went away").
 		WithHint("Resume the session with start_session {resume: %q}.", m.s.Base.Config.SessionID))
-	m.s.Link, m.s.Reason, m.s.Err = LinkLost, reason, err
+	m.s.Link, m.s.Reason, m.s.Err = LinkBroken, reason, err
 }
 
 func lostMessage(err *core.TurnError) string {
@@ -243,14 +230,4 @@ func lostMessage(err *core.TurnError) string {
 		return "the agent ended without finishing the turn"
 	}
 	return "the agent ended without finishing the turn: " + err.Message
-}
-
-// recover ends what a dead server left behind, in one commit.
-func (m *machine) recover(in Recover) {
-	if m.s.Status().Live() {
-		m.s.Closing = nil
-		m.recall(m.s.Theirs)
-		m.recall(m.s.Turn)
-		m.lose(&core.TurnError{Code: core.TurnTransportLost, Message: "the server that ran this session ended"}, in.Reason)
-	}
 }

@@ -8,40 +8,39 @@ import (
 
 // interrupt asks for the end of a turn, or takes a queued one out. Asking
 // again is acknowledged and changes nothing.
-func (m *machine) interrupt(in Interrupt) {
-	st := m.s.Status()
+func (m *machine) interrupt(in Interrupt) *core.Error {
 	if in.TurnID != "" {
 		if i := slices.IndexFunc(m.s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == in.TurnID }); i >= 0 {
 			m.interruptQueued(in, i)
-			return
+			return nil
 		}
 	}
-	t := m.s.Active()
+	st, t := m.s.Status(), m.s.Active()
 	if in.TurnID != "" && t != nil {
-		t = m.byID(in.TurnID)
+		t = m.s.turn(in.TurnID)
 	}
 	switch {
-	case st == core.StatusClosing && in.TurnID != "" && m.byID(in.TurnID) == nil:
-		m.refuse(in.Token, m.notActive(in.TurnID))
+	case st == core.StatusClosing && in.TurnID != "" && t == nil:
+		return m.notActive(in.TurnID)
 	case st == core.StatusClosing, st == core.StatusIdle && in.TurnID == "" && in.ClearQueue:
 		m.interrupted(in, in.TurnID)
+		return nil
 	case m.s.Active() == nil && in.TurnID == "" || !st.Live() || st == core.StatusOpening:
-		m.refuse(in.Token, core.Errorf(core.CodeNoActiveTurn, "session %s is %s and has no turn to stop", m.s.Base.Config.SessionID, st).
-			WithHint("inspect {id: %q} shows its last turn.", m.s.Base.Config.SessionID).WithDetail("state", st))
+		return core.Errorf(core.CodeNoActiveTurn, "session %s is %s and has no turn to stop", m.s.Base.Config.SessionID, st).
+			WithHint("inspect {id: %q} shows its last turn.", m.s.Base.Config.SessionID).WithDetail("state", st)
 	case t == nil:
-		m.refuse(in.Token, m.notActive(in.TurnID))
-	default:
-		if err := m.can(m.s.Base.Capabilities.Value().Interrupt, "interrupt a turn"); err != nil {
-			m.refuse(in.Token, err)
-			return
-		}
-		id := t.Rec.ID
-		m.stopTurn(t, "", "")
-		if in.ClearQueue {
-			m.dropQueue(core.ReasonQueueCleared)
-		}
-		m.interrupted(in, id)
+		return m.notActive(in.TurnID)
 	}
+	if err := m.can(m.s.Base.Capabilities.Value().Interrupt, "interrupt a turn"); err != nil {
+		return err
+	}
+	id := t.Rec.ID
+	m.stopTurn(t, "", "")
+	if in.ClearQueue {
+		m.dropQueue(core.ReasonQueueCleared)
+	}
+	m.interrupted(in, id)
+	return nil
 }
 
 func (m *machine) notActive(id string) *core.Error {
@@ -57,7 +56,7 @@ func (m *machine) notActive(id string) *core.Error {
 func (m *machine) interrupted(in Interrupt, id string) {
 	m.keep(in.Key, id, "")
 	r := core.InterruptResult{QueuedTurns: len(m.s.Queue)}
-	t := m.byID(id)
+	t := m.s.turn(id)
 	if t == nil {
 		t = m.s.Active()
 	}
@@ -119,57 +118,53 @@ func (m *machine) sendInterrupt(t *ActiveTurn) {
 }
 
 // steer adds to the running turn.
-func (m *machine) steer(in Steer) {
+func (m *machine) steer(in Steer) *core.Error {
+	if err := m.cannotTake(in.Input); err != nil {
+		return err
+	}
 	if err := m.notUsable(); err != nil {
-		m.refuse(in.Token, err)
-		return
+		return err
 	}
 	t := m.s.Active()
 	switch {
 	case t == nil:
-		m.refuse(in.Token, core.Errorf(core.CodeNoActiveTurn, "session %s has no turn to steer", m.s.Base.Config.SessionID).
-			WithHint("Use send_message."))
-		return
+		return core.Errorf(core.CodeNoActiveTurn, "session %s has no turn to steer", m.s.Base.Config.SessionID).
+			WithHint("Use send_message.")
 	case in.TurnID != "" && in.TurnID != t.Rec.ID:
-		m.refuse(in.Token, m.notActive(in.TurnID))
-		return
+		return m.notActive(in.TurnID)
 	}
 	if err := m.can(m.s.Base.Capabilities.Value().Steer, "steer a running turn"); err != nil {
-		m.refuse(in.Token, err.WithHint("Use follow_up to queue it, or interrupt and then send_message."))
-		return
+		return err.WithHint("Use follow_up to queue it, or interrupt and then send_message.")
 	}
 	switch {
 	case t.Phase == PhaseStarting && t.Intent == IntentNone:
-		m.refuse(in.Token, core.Errorf(core.CodeTurnNotActive, "turn %s has not been taken by the provider yet", t.Rec.ID).
-			WithHint("Try again in a moment.").WithDetail("turn_id", t.Rec.ID).Retry())
-		return
+		return core.Errorf(core.CodeTurnNotActive, "turn %s has not been taken by the provider yet", t.Rec.ID).
+			WithHint("Try again in a moment.").WithDetail("turn_id", t.Rec.ID).Retry()
 	case t.Intent != IntentNone:
-		m.refuse(in.Token, core.Errorf(core.CodeTurnNotActive, "turn %s is being stopped", t.Rec.ID).
-			WithHint("Use follow_up: it runs after the turn has ended.").WithDetail("turn_id", t.Rec.ID))
-		return
+		return core.Errorf(core.CodeTurnNotActive, "turn %s is being stopped", t.Rec.ID).
+			WithHint("Use follow_up: it runs after the turn has ended.").WithDetail("turn_id", t.Rec.ID)
 	}
 	p := PendingOp{ID: m.newOp(), Kind: OpSteer, Token: in.Token, TurnID: t.Rec.ID, Prompt: in.Input.Prompt, Key: in.Key}
 	m.pend(p)
 	m.do(Send{Op: core.Steer{ID: p.ID, TurnID: t.Name, Input: in.Input}})
+	return nil
 }
 
 // configure changes settings from the next turn on.
-func (m *machine) configure(in Configure) {
+func (m *machine) configure(in Configure) *core.Error {
 	if err := m.notUsable(); err != nil {
-		m.refuse(in.Token, err)
-		return
+		return err
 	}
 	if err := m.can(m.s.Base.Capabilities.Value().Configure, "change a live session"); err != nil {
-		m.refuse(in.Token, err)
-		return
+		return err
 	}
 	if slices.ContainsFunc(m.s.Ops, func(p PendingOp) bool { return p.Kind == OpConfigure }) {
-		m.refuse(in.Token, core.Errorf(core.CodeCommandInProgress, "another configure is on its way").WithHint("Try again in a moment.").Retry())
-		return
+		return core.Errorf(core.CodeCommandInProgress, "another configure is on its way").WithHint("Try again in a moment.").Retry()
 	}
 	p := PendingOp{ID: m.newOp(), Kind: OpConfigure, Token: in.Token, Changes: in.Changes, Key: in.Key}
 	m.pend(p)
 	m.do(Send{Op: core.Configure{ID: p.ID, Changes: in.Changes}})
+	return nil
 }
 
 // pend remembers a command until its OpDone.
@@ -190,7 +185,7 @@ func (m *machine) commandDone(p PendingOp, n core.OpDone) {
 	}
 	switch p.Kind {
 	case OpSteer:
-		t := m.byID(p.TurnID)
+		t := m.s.turn(p.TurnID)
 		if t == nil { // it ended while the provider took the message
 			m.append(core.Steered, dataSteered{Prompt: p.Prompt}, lateFor(p.TurnID))
 			m.refuse(p.Token, m.notActive(p.TurnID))

@@ -8,11 +8,31 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// observe compares what an agent reported to have changed with what was seen in
+// mergeFiles adds changed files, without diffs; the last word on a path wins,
+// but a file added and then modified stays added.
+func mergeFiles(have, more []core.FileEdit) []core.FileEdit {
+	if len(more) == 0 {
+		return have
+	}
+	out := slices.Clone(have)
+	for _, f := range more {
+		f.Diff = ""
+		i := slices.IndexFunc(out, func(e core.FileEdit) bool { return e.Path == f.Path })
+		switch {
+		case i < 0 && len(out) < maxTurnFiles:
+			out = append(out, f)
+		case i >= 0 && !(out[i].Kind == core.FileAdded && f.Kind == core.FileModified):
+			out[i] = f
+		}
+	}
+	return out
+}
+
+// compareFiles compares what an agent reported to have changed with what was seen in
 // dir. What only was seen comes last, marked: commands of the agent's change
 // files without a report, and so do other people. What was reported of dir and
 // not seen there is a warning.
-func observe(reported []core.FileEdit, seen core.Observed, dir string) (all []core.FileEdit, warnings []string) {
+func compareFiles(reported []core.FileEdit, seen core.Observed, dir string) (all []core.FileEdit, warnings []string) {
 	if !seen.Looked {
 		return reported, nil
 	}
@@ -51,13 +71,10 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// firstFew names at most MaxNamed of them.
+// firstFew returns a list of at most maxNamedFiles of names.
 func firstFew(names []string) string {
-	if len(names) <= MaxNamed {
+	if len(names) <= maxNamedFiles {
 		return core.JoinList(names)
 	}
-	return fmt.Sprintf("%s and %d more", core.JoinList(names[:MaxNamed]), len(names)-MaxNamed)
+	return fmt.Sprintf("%s and %d more", core.JoinList(names[:maxNamedFiles]), len(names)-maxNamedFiles)
 }
-
-// MaxNamed is how many other sessions a warning names.
-const MaxNamed = 3

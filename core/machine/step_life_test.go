@@ -35,7 +35,7 @@ func TestQueuedTurnsRunInOrderAndAreNotOvertaken(t *testing.T) {
 
 func TestTheQueueIsBoundInTurnsAndInBytes(t *testing.T) {
 	r := newRig(t).running()
-	for i := range MaxQueue {
+	for i := range core.MaxQueue {
 		r.with(fmt.Sprintf("trn_q%d", i))
 	}
 	full := r.tok()
@@ -43,7 +43,7 @@ func TestTheQueueIsBoundInTurnsAndInBytes(t *testing.T) {
 	r.code(full, core.CodeQueueFull)
 
 	r = newRig(t).running()
-	big := strings.Repeat("x", MaxQueueBytes/2)
+	big := strings.Repeat("x", core.MaxQueueBytes/2)
 	toks := []Token{r.tok(), r.tok(), r.tok()}
 	for i, tok := range toks {
 		r.in(Prompt{Token: tok, TurnID: fmt.Sprintf("trn_big%d", i), Input: core.TurnInput{Prompt: big}, Queue: true})
@@ -77,7 +77,7 @@ func TestATurnThatTakesTooLongFailsWithItsCause(t *testing.T) {
 			"cancelled":  func(r *rig) { r.notice(core.TurnEnded{Turn: "trn_1", Verdict: core.VerdictCancelled}) },
 			"failed":     func(r *rig) { r.notice(core.TurnEnded{Turn: "trn_1", Verdict: core.VerdictFailed}) },
 			"no verdict": func(r *rig) { r.fire(TimerID{Kind: TimerInterrupt, ID: "trn_1"}) },
-			"link lost":  func(r *rig) { r.in(ConnLost{Epoch: 1}) },
+			"link lost":  func(r *rig) { r.in(LinkLost{Epoch: 1}) },
 		} {
 			r := slow()
 			end(r)

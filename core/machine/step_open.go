@@ -19,16 +19,14 @@ func (m *machine) start(in Start) {
 
 // resume opens the provider conversation again, under the same id and journal.
 // If that fails, nothing has changed.
-func (m *machine) resume(in Resume) {
+func (m *machine) resume(in Resume) *core.Error {
 	if m.s.End == EndGone {
-		m.refuse(in.Token, core.Errorf(core.CodeNotFound, "session %s was never ready and is gone", m.s.Base.Config.SessionID).
-			WithHint("Start it again with start_session."))
-		return
+		return core.Errorf(core.CodeNotFound, "session %s was never ready and is gone", m.s.Base.Config.SessionID).
+			WithHint("Start it again with start_session.")
 	}
 	if st := m.s.Status(); st.Live() {
-		m.refuse(in.Token, core.Errorf(core.CodeSessionInUse, "session %s is %s", m.s.Base.Config.SessionID, st).
-			WithHint("It needs no resume: use send_message or follow_up.").WithDetail("state", st))
-		return
+		return core.Errorf(core.CodeSessionInUse, "session %s is %s", m.s.Base.Config.SessionID, st).
+			WithHint("It needs no resume: use send_message or follow_up.").WithDetail("state", st)
 	}
 	prior := m.s
 	base := *m.s.Base
@@ -44,6 +42,7 @@ func (m *machine) resume(in Resume) {
 	cfg.Epoch = s.Epoch
 	m.do(Open{Epoch: s.Epoch, Config: cfg})
 	m.arm(TimerID{Kind: TimerStartup}, m.timeouts().Startup)
+	return nil
 }
 
 // opened takes the outcome of an opening. A conversation that comes too late
@@ -54,6 +53,9 @@ func (m *machine) opened(in Opened) {
 			m.do(Hangup{Epoch: in.Epoch})
 		}
 		return
+	}
+	if in.Refused != nil {
+		m.cancelOpening(in.Refused, EndKilled, core.ReasonSessionClosed, 0)
 	}
 	m.disarm(TimerID{Kind: TimerStartup})
 	switch {

@@ -281,7 +281,7 @@ func TestARequestWithoutATurnIsDeclined(t *testing.T) {
 func TestAnOldEpochIsNotHeard(t *testing.T) {
 	r := newRig(t).running()
 	before := frozenState(t, r.s)
-	r.in(Notice{Epoch: 0, Notice: core.TurnEnded{Turn: "trn_1", Verdict: core.VerdictCompleted}}, ConnLost{Epoch: 2}, HungUp{Epoch: 2})
+	r.in(Notice{Epoch: 0, Notice: core.TurnEnded{Turn: "trn_1", Verdict: core.VerdictCompleted}}, LinkLost{Epoch: 2}, HungUp{Epoch: 2})
 	r.want("nothing")
 	if frozenState(t, r.s) != before {
 		t.Error("the State changed")

@@ -65,30 +65,46 @@ func (m *machine) dismiss(ref string, a core.Action, reason string) {
 }
 
 // respond claims a request for the first valid answer.
-func (m *machine) respond(in Respond) {
-	t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.ID == in.RequestID })
+func (m *machine) respond(in Respond) *core.Error {
+	t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == in.RequestID })
 	if t == nil {
-		m.refuse(in.Token, NotPending(in.RequestID, core.RequestDoneExpired))
-		return
+		return NotPending(in.RequestID, core.RequestDoneExpired)
 	}
 	q := t.Requests[i]
+	if err := RefuseAnswer(q.Rec, in.By, in.OnlyUser); err != nil {
+		return err
+	}
 	if q.Claim != nil {
-		m.refuse(in.Token, NotPending(in.RequestID, core.RequestClaimed))
-		return
+		return NotPending(in.RequestID, core.RequestClaimed)
 	}
 	resp, err := core.CheckResponse(q.Rec.RequestSpec, in.Response)
 	if err == nil {
 		err = m.fits(q.Rec.Schema, resp.Content)
 	}
 	if err != nil {
-		m.refuse(in.Token, err.WithDetail("request_id", in.RequestID))
-		return
+		return err.WithDetail("request_id", in.RequestID)
 	}
 	q.Claim = &Claim{Op: m.newOp(), Token: in.Token, Response: resp, By: in.By, Client: in.Client, Key: in.Key}
 	m.setRequest(t, i, q)
 	m.do(PutRequest{Request: q.snapshot()})
 	m.do(Send{Op: core.Respond{ID: q.Claim.Op, Ref: q.Rec.Ref, Response: resp}})
 	m.arm(TimerID{Kind: TimerCommand, Op: q.Claim.Op}, m.timeouts().ProviderCommand)
+	return nil
+}
+
+// RefuseAnswer returns the reason why a request takes no answer from by, nil if
+// it may take one. onlyUser is set where nobody but a person may answer. The
+// host asks it of a request that the journal shows as ended too: the session of
+// that may be another server's, or gone.
+func RefuseAnswer(q core.Request, by string, onlyUser bool) *core.Error {
+	switch {
+	case onlyUser && by != core.ByUser:
+		return core.Errorf(core.CodeNotSupportedByClient, "on this server only a person may answer requests").
+			WithHint("The request waits for a client that can ask a person, or for: harness-mcp respond %s ACTION.", q.ID)
+	case q.Status.Ended():
+		return NotPending(q.ID, q.Status)
+	}
+	return nil
 }
 
 // fits checks the content of an answer against the schema of its request. A
@@ -113,19 +129,6 @@ func NotPending(id string, st core.RequestStatus) *core.Error {
 	return e.WithHint("The first answer counts. inspect {id: %q} shows how it ended.", id)
 }
 
-// openRequest finds a request that has not ended.
-func (m *machine) openRequest(is func(OpenRequest) bool) (*ActiveTurn, int) {
-	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
-		if t == nil {
-			continue
-		}
-		if i := slices.IndexFunc(t.Requests, is); i >= 0 {
-			return t, i
-		}
-	}
-	return nil, -1
-}
-
 func (m *machine) setRequest(t *ActiveTurn, i int, q OpenRequest) {
 	t = m.edit(t)
 	t.Requests = slices.Clone(t.Requests)
@@ -147,7 +150,7 @@ func (m *machine) dropRequest(t *ActiveTurn, id string) *ActiveTurn {
 
 // respondDone takes the provider's word on an answer.
 func (m *machine) respondDone(turn string, q OpenRequest, n core.OpDone) {
-	t := m.byID(turn)
+	t := m.s.turn(turn)
 	m.disarm(TimerID{Kind: TimerCommand, Op: q.Claim.Op})
 	if n.Err == nil {
 		m.resolve(t, q, n.Raw)
@@ -159,7 +162,7 @@ func (m *machine) respondDone(turn string, q OpenRequest, n core.OpDone) {
 	i := slices.IndexFunc(t.Requests, func(o OpenRequest) bool { return o.Rec.ID == q.Rec.ID })
 	m.setRequest(t, i, q)
 	m.do(PutRequest{Request: q.snapshot()})
-	t = m.byID(turn)
+	t = m.s.turn(turn)
 	switch {
 	case t.Intent != IntentNone:
 		m.expire(t, q, core.ReasonInterrupted)
@@ -186,7 +189,7 @@ func (m *machine) resolve(t *ActiveTurn, q OpenRequest, frame []byte) {
 // requestWithdrawn takes the provider's word that it no longer waits. For a
 // claimed request that is the acknowledgement.
 func (m *machine) requestWithdrawn(n core.RequestWithdrawn) {
-	t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.Ref == n.Ref })
+	t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.Ref == n.Ref })
 	if t == nil {
 		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "request_withdrawn"}, raw(n.Raw))
 		return

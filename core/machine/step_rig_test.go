@@ -256,7 +256,7 @@ func (r *rig) hangingUp() *rig {
 	return r
 }
 
-func (r *rig) theirs() *rig {
+func (r *rig) providerTurn() *rig {
 	r.idle()
 	r.in(Notice{Epoch: 1, Notice: core.TurnBegan{Turn: "auto", Ref: "auto", Prompt: "by itself"}, TurnID: "trn_theirs"})
 	return r
@@ -270,7 +270,7 @@ func (r *rig) waiting() *rig {
 
 func (r *rig) unavailable() *rig {
 	r.idle()
-	r.in(ConnLost{Epoch: 1, Err: &core.TurnError{Code: core.TurnTransportLost, Message: "gone"}})
+	r.in(LinkLost{Epoch: 1, Err: &core.TurnError{Code: core.TurnTransportLost, Message: "gone"}})
 	return r
 }
 

@@ -29,7 +29,7 @@ func hostRows() []tableRow {
 	return []tableRow{
 		{name: "link lost, one turn queued", with: []string{"trn_q1"},
 			input: func(r *rig) Input {
-				return ConnLost{Epoch: r.s.Epoch, Err: &core.TurnError{Code: core.TurnTransportLost, Message: "eof"}}
+				return LinkLost{Epoch: r.s.Epoch, Err: &core.TurnError{Code: core.TurnTransportLost, Message: "eof"}}
 			},
 			cells: nothingElse(map[string]string{
 				"K":     "unavailable: transport_error{transport_lost} request_expired{transport_lost} turn_failed{transport_lost} turn_interrupted{queue_cleared} queue_changed; reply session_unavailable",

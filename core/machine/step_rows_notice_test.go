@@ -47,6 +47,12 @@ func noticeRows() []tableRow {
 		{name: "opening failed", input: func(r *rig) Input {
 			return Opened{Epoch: r.s.Epoch, Err: core.Errorf(core.CodeStartFailed, "no such command")}
 		}, cells: map[string]string{"O": "closed: reply start_failed; discard", "I S R A Cs C X Xh P W U E": "nothing"}},
+		{name: "opened, and it cannot be stored", input: func(r *rig) Input {
+			return Opened{Epoch: r.s.Epoch, Ready: core.Ready{ProviderSessionID: "conv"}, Refused: SessionInUse("ses_test")}
+		}, cells: map[string]string{
+			"O":                         "opening: reply session_id_in_use; cancel open; hangup 0s; arm hangup",
+			"I S R A Cs C X Xh P W U E": "=: hangup 0s",
+		}},
 		{name: "OpDone of StartTurn", input: noticeIn(func(r *rig) core.Notice { return core.OpDone{Op: startOp(r), Ref: "ref_1"} }),
 			cells: but(lateOp, map[string]string{
 				"S": "running: turn_started", "Cs": "cancelling: turn_started; send Interrupt",

@@ -70,6 +70,20 @@ func commandRows() []tableRow {
 			"K Ck": "=: reply request_not_pending{claimed}",
 			"A":    "=: reply action_unsupported", "O I S R Cs C X Xh P W U E": notPending,
 		}},
+		{name: "respond as a caller where only a person may", input: func(r *rig) Input {
+			return Respond{Token: r.tok(), RequestID: "req_1", Response: core.Response{Action: core.ActionApprove}, By: core.ByCaller, OnlyUser: true}
+		}, cells: map[string]string{
+			"A K Ck": "=: reply not_supported_by_client", "O I S R Cs C X Xh P W U E": notPending,
+		}},
+		{name: "send_message with an image that the provider cannot take", input: func(r *rig) Input {
+			return Prompt{Token: r.tok(), TurnID: "trn_2", Input: core.TurnInput{Prompt: "look", Content: []core.ContentBlock{{Type: "image"}}}}
+		}, cells: map[string]string{tableStates: "=: reply capability_unsupported"}},
+		{name: "steer with an attachment that the provider cannot take", input: func(r *rig) Input {
+			return Steer{Token: r.tok(), Input: core.TurnInput{Prompt: "look", Attachments: []string{"/work/a.png"}}}
+		}, cells: map[string]string{tableStates: "=: reply capability_unsupported"}},
+		{name: "follow_up with an output_schema that the provider cannot follow", input: func(r *rig) Input {
+			return Prompt{Token: r.tok(), TurnID: "trn_2", Input: core.TurnInput{Prompt: "sum", OutputSchema: []byte("{}")}, Queue: true}
+		}, cells: map[string]string{tableStates: "=: reply capability_unsupported"}},
 		{name: "interrupt", input: func(r *rig) Input { return Interrupt{Token: r.tok()} }, cells: map[string]string{
 			"K": "cancelling: cancel_requested; arm interrupt; send Interrupt; reply ok",
 			"O": "=: reply no_active_turn{opening}", "I": "=: reply no_active_turn{idle}",

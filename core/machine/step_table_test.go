@@ -31,7 +31,7 @@ var tableColumns = []tableColumn{
 	{"Ck", "cancelling, an answer on its way", (*rig).cancellingClaimed},
 	{"X", "closing, turn not ended yet", (*rig).closing},
 	{"Xh", "closing, hanging up", (*rig).hangingUp},
-	{"P", "running a provider's turn", (*rig).theirs},
+	{"P", "running a provider's turn", (*rig).providerTurn},
 	{"W", "starting behind a provider's turn", (*rig).waiting},
 	{"U", "unavailable", (*rig).unavailable},
 	{"E", "closed", (*rig).closed},

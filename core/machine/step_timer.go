@@ -20,7 +20,7 @@ func (m *machine) timer(id TimerID) {
 				EndFailed, "", 0)
 		}
 	case TimerTurnStart:
-		if t := m.s.Turn; t != nil && t.Rec.ID == id.ID && t.Phase == PhaseStarting && m.s.Theirs == nil && m.s.Link == LinkUp {
+		if t := m.s.Turn; t != nil && t.Rec.ID == id.ID && t.Phase == PhaseStarting && m.s.ProviderTurn == nil && m.s.Link == LinkUp {
 			m.fail(t, &core.TurnError{Code: core.TurnUncertain, Message: "the provider did not say in time whether it took the turn"})
 		}
 	case TimerCommand:
@@ -28,11 +28,11 @@ func (m *machine) timer(id TimerID) {
 	case TimerInterrupt:
 		m.interruptTimeout(id.ID)
 	case TimerTurnRuntime:
-		if t := m.byID(id.ID); t != nil && m.s.Closing == nil {
+		if t := m.s.turn(id.ID); t != nil && m.s.Closing == nil {
 			m.stopTurn(t, core.TurnRuntimeTimeout, "")
 		}
 	case TimerTurnIdle:
-		if t := m.byID(id.ID); t != nil && len(t.Requests) == 0 && m.s.Closing == nil && !m.waits(t) {
+		if t := m.s.turn(id.ID); t != nil && len(t.Requests) == 0 && m.s.Closing == nil && !m.waits(t) {
 			m.stopTurn(t, core.TurnIdleTimeout, "")
 		}
 	case TimerSessionIdle:
@@ -40,12 +40,12 @@ func (m *machine) timer(id TimerID) {
 			m.beginClose(core.ReasonIdleTimeout, 0)
 		}
 	case TimerRequest:
-		t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID })
+		t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID })
 		if t != nil && t.Requests[i].Claim == nil {
 			m.noAnswer(t, t.Requests[i])
 		}
 	case TimerAsk:
-		if t, i := m.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID }); t != nil {
+		if t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID }); t != nil {
 			m.asked(t, i, core.AskedNoAnswer, 0)
 		}
 	case TimerHangup:
@@ -59,7 +59,7 @@ func (m *machine) timer(id TimerID) {
 // commandTimeout says that the outcome of a command is unknown. An answer to a
 // request that may or may not have arrived retires the session.
 func (m *machine) commandTimeout(op core.OpID) {
-	if t, i := m.openRequest(func(q OpenRequest) bool { return q.Claim != nil && q.Claim.Op == op }); t != nil {
+	if t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Claim != nil && q.Claim.Op == op }); t != nil {
 		t = m.expire(t, t.Requests[i], core.ReasonResponseUncertain)
 		m.fail(t, &core.TurnError{Code: core.TurnUncertain, Message: "it is unknown whether the provider took an answer"})
 		return
@@ -92,7 +92,7 @@ func (m *machine) fail(t *ActiveTurn, err *core.TurnError) {
 
 // interruptTimeout says that the provider gave no verdict on an interrupt.
 func (m *machine) interruptTimeout(turn string) {
-	t := m.byID(turn)
+	t := m.s.turn(turn)
 	if t == nil || t.Intent == IntentNone {
 		return
 	}
@@ -138,10 +138,8 @@ func (m *machine) storeStopped(message string) {
 		WithHint("Check the disk and the database file; whether the agent took this is unknown.")
 	m.s.Err = why
 	m.append(core.StoreFailure, core.StoreFailedData{Message: message})
-	for _, t := range []*ActiveTurn{m.s.Theirs, m.s.Turn} {
-		if t != nil {
-			m.terminal(m.refuseClaims(t, told), core.TurnDoneFailed, "", core.Result{Error: why}, nil)
-		}
+	for t := range m.s.Turns() {
+		m.terminal(m.refuseClaims(t, told), core.TurnDoneFailed, "", core.Result{Error: why}, nil)
 	}
 	m.dropOps(told)
 	m.retire(EndFailed, "", 0)
@@ -157,7 +155,7 @@ func (m *machine) refuseClaims(t *ActiveTurn, err *core.Error) *ActiveTurn {
 		c := *q.Claim
 		c.Token, q.Claim = 0, &c
 		m.setRequest(t, i, q)
-		t = m.byID(t.Rec.ID)
+		t = m.s.turn(t.Rec.ID)
 	}
 	return t
 }

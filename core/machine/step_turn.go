@@ -9,25 +9,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Bounds of a session's queue and of what a turn's snapshot repeats.
-const (
-	MaxQueue      = 64
-	MaxQueueBytes = 16 << 20
-	MaxPrompt     = 8 << 20
-	previewChars  = 80
-	activityBytes = 120
-	// maxOpenRequests bounds what one turn may ask at the same time.
-	maxOpenRequests = 64
-	maxTurnFiles    = 500
-	maxTurnNotes    = 20
-)
-
 // send admits a turn: at once when the session is idle, behind the others when
 // it may queue.
-func (m *machine) send(in Prompt) {
+func (m *machine) send(in Prompt) *core.Error {
+	if err := m.cannotTake(in.Input); err != nil {
+		return err
+	}
 	if err := m.notUsable(); err != nil {
-		m.refuse(in.Token, err)
-		return
+		return err
 	}
 	rec := core.Turn{
 		ID: in.TurnID, SessionID: m.s.Base.Config.SessionID, Owner: m.s.Base.Config.Owner,
@@ -39,15 +28,13 @@ func (m *machine) send(in Prompt) {
 		m.begin(QueuedTurn{Rec: rec, Input: in.Input})
 		m.keep(in.Key, rec.ID, "")
 		m.reply(in.Token, m.s.Turn.Snapshot())
-		return
+		return nil
 	}
 	if !in.Queue {
-		m.refuse(in.Token, m.turnInProgress())
-		return
+		return m.turnInProgress()
 	}
 	if err := m.queueFull(in.Input); err != nil {
-		m.refuse(in.Token, err)
-		return
+		return err
 	}
 	m.s.Queue = append(m.s.Queue[:len(m.s.Queue):len(m.s.Queue)], QueuedTurn{Rec: rec, Input: in.Input})
 	m.append(core.TurnQueued, dataPrompt{Prompt: in.Input.Prompt, Origin: core.OriginCaller, Position: len(m.s.Queue)}, ofTurn(rec.ID))
@@ -56,6 +43,23 @@ func (m *machine) send(in Prompt) {
 	m.keep(in.Key, rec.ID, "")
 	rec.QueuePosition = len(m.s.Queue)
 	m.reply(in.Token, rec)
+	return nil
+}
+
+// cannotTake refuses an input with parts that the provider cannot take. It comes
+// before the session's status, since another time would not help.
+func (m *machine) cannotTake(in core.TurnInput) *core.Error {
+	c := m.s.Base.Capabilities.Value()
+	images := len(in.Attachments) > 0 || slices.ContainsFunc(in.Content, func(b core.ContentBlock) bool { return b.Type == "image" })
+	switch {
+	case images && !c.Attachments.OK():
+		return core.Errorf(core.CodeCapability, "provider %s takes no images or attachments", m.s.Base.Config.Provider).
+			WithHint("Name the file in the prompt instead.")
+	case len(in.OutputSchema) > 0 && !c.StructuredOutput.OK():
+		return core.Errorf(core.CodeCapability, "provider %s cannot follow an output_schema", m.s.Base.Config.Provider).
+			WithHint("Ask for JSON in the prompt instead.")
+	}
+	return nil
 }
 
 func (m *machine) turnInProgress() *core.Error {
@@ -74,11 +78,11 @@ func (m *machine) queueFull(in core.TurnInput) *core.Error {
 	for _, q := range m.s.Queue {
 		n += q.Input.Size()
 	}
-	if len(m.s.Queue) < MaxQueue && n <= MaxQueueBytes {
+	if len(m.s.Queue) < core.MaxQueue && n <= core.MaxQueueBytes {
 		return nil
 	}
 	return core.Errorf(core.CodeQueueFull, "the session's queue is full (%d turns, %d bytes with this one)", len(m.s.Queue), n).
-		WithHint("Await some of them first; at most %d turns and %d bytes wait.", MaxQueue, MaxQueueBytes).Retry()
+		WithHint("Await some of them first; at most %d turns and %d bytes wait.", core.MaxQueue, core.MaxQueueBytes).Retry()
 }
 
 // begin hands a turn to the provider.
@@ -111,26 +115,16 @@ func (m *machine) edit(t *ActiveTurn) *ActiveTurn {
 	switch t {
 	case m.s.Turn:
 		m.s.Turn, m.own[0] = &c, &c
-	case m.s.Theirs:
-		m.s.Theirs, m.own[1] = &c, &c
+	case m.s.ProviderTurn:
+		m.s.ProviderTurn, m.own[1] = &c, &c
 	}
 	return &c
 }
 
 // named finds the active turn that a notice names.
 func (m *machine) named(name string) *ActiveTurn {
-	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
-		if t != nil && name != "" && (t.Name == name || t.Rec.ID == name) {
-			return t
-		}
-	}
-	return nil
-}
-
-// byID finds an active turn by our id.
-func (m *machine) byID(id string) *ActiveTurn {
-	for _, t := range []*ActiveTurn{m.s.Turn, m.s.Theirs} {
-		if t != nil && t.Rec.ID == id {
+	for t := range m.s.Turns() {
+		if name != "" && (t.Name == name || t.Rec.ID == name) {
 			return t
 		}
 	}
@@ -206,15 +200,15 @@ func (m *machine) turnBegan(n core.TurnBegan, id string) {
 		return
 	}
 	busy := m.s.Turn != nil && (m.s.Turn.Phase != PhaseStarting || m.s.Turn.Intent != IntentNone)
-	if busy || m.s.Theirs != nil || m.s.Closing != nil || n.Turn == "" {
+	if busy || m.s.ProviderTurn != nil || m.s.Closing != nil || n.Turn == "" {
 		m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "turn_began"}, raw(n.Raw))
 		return
 	}
-	m.theirs(n, id)
+	m.beginProviderTurn(n, id)
 }
 
-// theirs admits a turn that the provider began by itself.
-func (m *machine) theirs(n core.TurnBegan, id string) {
+// beginProviderTurn admits a turn that the provider began by itself.
+func (m *machine) beginProviderTurn(n core.TurnBegan, id string) {
 	if m.s.Turn != nil {
 		m.disarm(TimerID{Kind: TimerTurnStart, ID: m.s.Turn.Rec.ID})
 	} else {
@@ -225,7 +219,7 @@ func (m *machine) theirs(n core.TurnBegan, id string) {
 		Origin: core.OriginProvider, Epoch: m.s.Epoch, PromptPreview: preview(n.Prompt), ProviderRef: n.Ref,
 		AcceptedAt: m.now, StartedAt: m.now, LastEventAt: m.now,
 	}}
-	m.s.Theirs = t
+	m.s.ProviderTurn = t
 	if m.s.Turn != nil {
 		m.rearmIdle(m.s.Turn)
 	}
@@ -272,7 +266,7 @@ func (m *machine) rearmIdle(t *ActiveTurn) {
 }
 
 // waits says whether t is ours and stands behind a turn of the provider's.
-func (m *machine) waits(t *ActiveTurn) bool { return m.s.Theirs != nil && t == m.s.Turn }
+func (m *machine) waits(t *ActiveTurn) bool { return m.s.ProviderTurn != nil && t == m.s.Turn }
 
 func (m *machine) sessionFacts(p core.Payload) {
 	if u, ok := p.(core.UsageUpdated); ok && u.Scope == core.UsageSession {
@@ -365,8 +359,8 @@ func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Re
 		m.disarm(TimerID{Kind: k, ID: t.Rec.ID})
 	}
 	rec, at := t.Rec, m.now
-	if !t.Last.At.IsZero() { // it ended with its server; how long it lay is not its time
-		at = t.Last.At
+	if !t.Recovered.At.IsZero() { // it ended with its server, not when that was noticed
+		at = t.Recovered.At
 	}
 	rec.Status, rec.Reason, rec.FinishedAt, rec.LastEventAt = status, reason, at, at
 	rec.Activity, rec.StopReason, rec.ProviderSessionID = "", res.StopReason, m.s.ProviderSessionID
@@ -379,7 +373,7 @@ func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Re
 	}
 	var seen []string
 	rec.FilesChanged = mergeFiles(rec.FilesChanged, res.FilesChanged)
-	rec.FilesChanged, seen = observe(rec.FilesChanged, res.Observed, m.s.Base.Config.CWD)
+	rec.FilesChanged, seen = compareFiles(rec.FilesChanged, res.Observed, m.s.Base.Config.CWD)
 	for _, w := range slices.Concat(res.Warnings, seen) {
 		rec.Warnings = addNote(rec.Warnings, w)
 	}
@@ -397,8 +391,8 @@ func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Re
 	}}, ofTurn(rec.ID), raw(frame))
 	m.do(PutTurn{Turn: rec})
 	m.s.Last = &rec
-	if m.s.Theirs != nil && m.s.Theirs.Rec.ID == rec.ID {
-		m.s.Theirs = nil
+	if m.s.ProviderTurn != nil && m.s.ProviderTurn.Rec.ID == rec.ID {
+		m.s.ProviderTurn = nil
 	} else {
 		m.s.Turn = nil
 	}
@@ -438,7 +432,7 @@ func terminalEvent(s core.TurnStatus) core.EventType {
 // the queue, or to idle.
 func (m *machine) next() {
 	switch t := m.s.Turn; {
-	case m.s.Theirs != nil:
+	case m.s.ProviderTurn != nil:
 	case t != nil && t.Phase == PhaseStarting && t.Accepted:
 		m.rearmIdle(m.running(t, nil))
 	case t != nil && t.Phase == PhaseStarting:
@@ -494,24 +488,4 @@ func addNote(notes []string, note string) []string {
 		return notes
 	}
 	return append(notes[:len(notes):len(notes)], note)
-}
-
-// mergeFiles adds changed files, without diffs; the last word on a path wins,
-// but a file added and then modified stays added.
-func mergeFiles(have, more []core.FileEdit) []core.FileEdit {
-	if len(more) == 0 {
-		return have
-	}
-	out := slices.Clone(have)
-	for _, f := range more {
-		f.Diff = ""
-		i := slices.IndexFunc(out, func(e core.FileEdit) bool { return e.Path == f.Path })
-		switch {
-		case i < 0 && len(out) < maxTurnFiles:
-			out = append(out, f)
-		case i >= 0 && !(out[i].Kind == core.FileAdded && f.Kind == core.FileModified):
-			out[i] = f
-		}
-	}
-	return out
 }

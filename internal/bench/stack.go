@@ -208,7 +208,7 @@ func idle(ctx context.Context, dir string) ([]row, error) {
 	if err := heapProfile(); err != nil {
 		return nil, err
 	}
-	return []row{{"memory per idle session without a child", fmt.Sprintf("%.1f KiB", (perHeap+perStacks)/1024), "at most 8 KiB"}}, errors.Join(h.Shutdown(ctx), s.Close())
+	return []row{{"memory per idle session without a child", fmt.Sprintf("%.1f KiB", (perHeap+perStacks)/1024), "at most 24 KiB"}}, errors.Join(h.Shutdown(ctx), s.Close())
 }
 
 // recovery starts a server on what another left behind that was killed with a

@@ -28,7 +28,7 @@ const (
 	maxOutput = 4 << 20
 )
 
-// Git implements harness.Workspace with the git on the PATH.
+// Git implements core.Workspace with the git on the PATH.
 type Git struct {
 	Runner process.Runner
 	// Own are files of this program, as absolute paths. Neither they nor their

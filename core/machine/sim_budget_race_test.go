@@ -1,6 +1,6 @@
 //go:build race
 
-package core
+package machine
 
 // simSteps under -race; see the other build.
 const simSteps = 60_000

@@ -3,20 +3,57 @@ package harness
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// callKey names a running call by its idempotency key.
+// callKey names a call by its idempotency key.
 type callKey struct{ owner, tool, key string }
 
-// joined is a call that runs now; others with the same key wait for it.
-type joined struct {
+func keyOf(k core.KeyRecord) callKey { return callKey{k.Owner, k.Tool, k.Key} }
+
+// idempotency is what one server knows of calls with a key: those that run, and
+// the keys that the store did not take.
+type idempotency struct {
+	mu       sync.Mutex
+	running  map[callKey]*runningCall
+	unstored unstoredKeys
+}
+
+// runningCall is a call that others with the same key wait for. val and err are
+// set when done is closed.
+type runningCall struct {
 	hash string
 	done chan struct{}
 	val  any
 	err  error
+}
+
+// begin returns the call under a key and whether the caller has to run it. Then
+// the caller ends it.
+func (i *idempotency) begin(k callKey, hash string) (c *runningCall, run bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if c = i.running[k]; c != nil {
+		return c, false
+	}
+	if i.running == nil {
+		i.running = map[callKey]*runningCall{}
+	}
+	c = &runningCall{hash: hash, done: make(chan struct{})}
+	i.running[k] = c
+	return c, true
+}
+
+// end releases those that wait for a call. By then its key is stored, or free.
+func (i *idempotency) end(k callKey, c *runningCall, val any, err error) {
+	c.val, c.err = val, err
+	i.mu.Lock()
+	delete(i.running, k)
+	i.mu.Unlock()
+	close(c.done)
 }
 
 // once makes a call idempotent. A key that is stored is answered for the same
@@ -33,47 +70,40 @@ func once[T any](ctx context.Context, h *Harness, c core.Caller, o core.Once,
 		return zero, core.Errorf(core.CodeInvalidArgument, "idempotency_key is longer than %d characters", maxKey)
 	}
 	rec := core.KeyRecord{Owner: c.Owner, Tool: o.Tool, Key: o.Key, ArgsHash: h.hash([]byte(o.Tool), o.Args), At: time.Now().UTC()}
-	k := callKey{c.Owner, o.Tool, o.Key}
-	h.mu.Lock()
-	if j := h.calls[k]; j != nil {
-		h.mu.Unlock()
-		return join2[T](ctx, h, j, rec, now)
+	k := keyOf(rec)
+	call, mine := h.keys.begin(k, rec.ArgsHash)
+	if !mine {
+		return joinCall(ctx, h, call, rec, now)
 	}
-	j := &joined{hash: rec.ArgsHash, done: make(chan struct{})}
-	h.calls[k] = j
-	h.mu.Unlock()
 	// The first call outlives its caller: whoever repeats it joins it.
 	h.wg.Go(func() {
-		v, err := first(context.WithoutCancel(ctx), h, rec, now, run)
-		j.val, j.err = v, err
-		h.mu.Lock()
-		delete(h.calls, k)
-		h.mu.Unlock()
-		close(j.done)
+		v, err := runOnce(context.WithoutCancel(ctx), h, rec, now, run)
+		h.keys.end(k, call, v, err)
 	})
-	return result[T](ctx, j)
+	return result[T](ctx, call)
 }
 
-func result[T any](ctx context.Context, j *joined) (T, error) {
+// result waits for the outcome of a call.
+func result[T any](ctx context.Context, c *runningCall) (T, error) {
 	var zero T
 	select {
-	case <-j.done:
-		if j.err != nil {
-			return zero, j.err
+	case <-c.done:
+		if c.err != nil {
+			return zero, c.err
 		}
-		return j.val.(T), nil
+		return c.val.(T), nil
 	case <-ctx.Done():
 		return zero, ctx.Err()
 	}
 }
 
-// join2 waits for the running call and answers for its resource as it is then.
-func join2[T any](ctx context.Context, h *Harness, j *joined, rec core.KeyRecord, now func(context.Context, core.KeyRecord) (T, error)) (T, error) {
-	if j.hash != rec.ArgsHash {
+// joinCall waits for the running call and answers for its resource as it is then.
+func joinCall[T any](ctx context.Context, h *Harness, c *runningCall, rec core.KeyRecord, now func(context.Context, core.KeyRecord) (T, error)) (T, error) {
+	if c.hash != rec.ArgsHash {
 		var zero T
 		return zero, keyConflict(rec.Key)
 	}
-	v, err := result[T](ctx, j)
+	v, err := result[T](ctx, c)
 	if err != nil {
 		return v, err
 	}
@@ -83,7 +113,8 @@ func join2[T any](ctx context.Context, h *Harness, j *joined, rec core.KeyRecord
 	return v, nil
 }
 
-func first[T any](ctx context.Context, h *Harness, rec core.KeyRecord,
+// runOnce runs a call unless its key is stored.
+func runOnce[T any](ctx context.Context, h *Harness, rec core.KeyRecord,
 	now func(context.Context, core.KeyRecord) (T, error), run func(context.Context, *core.KeyRecord) (T, error)) (T, error) {
 	var zero T
 	stored, err := h.settledKey(ctx, rec)
@@ -122,7 +153,7 @@ func (h *Harness) settledKey(ctx context.Context, rec core.KeyRecord) (core.KeyR
 
 // storedKey looks a key up; one older than keyLife counts as free.
 func (h *Harness) storedKey(ctx context.Context, rec core.KeyRecord) (core.KeyRecord, error) {
-	if kept, ok := h.lostKeys.get(rec); ok && time.Since(kept.At) < keyLife {
+	if kept, ok := h.keys.unstored.get(rec); ok && time.Since(kept.At) < keyLife {
 		return kept, nil
 	}
 	ctx, cancel := h.short(ctx)
@@ -157,7 +188,7 @@ func (h *Harness) claimKey(ctx context.Context, k *core.KeyRecord) error {
 	switch {
 	case errors.As(err, &conflict):
 		return core.KeyTaken(k.Key)
-	case err == nil, h.limits.StopOnStoreFailure, !h.lostKeys.claim(*k):
+	case err == nil, h.limits.StopOnStoreFailure, !h.keys.unstored.claim(*k):
 		return core.StoreError(err)
 	}
 	h.log.Warn("an idempotency key is kept in memory only", "tool", k.Tool, "err", err)
@@ -171,7 +202,7 @@ func (h *Harness) freeKey(k *core.KeyRecord, err error, made ...core.KeyRecord) 
 	if k == nil || core.IsContext(err) || core.CodeOf(err) == core.CodeResponseUncertain {
 		return
 	}
-	if h.lostKeys.settle(*k, err == nil, made) || err == nil {
+	if h.keys.unstored.settle(*k, err == nil, made) || err == nil {
 		return
 	}
 	ctx, cancel := h.short(h.ctx)

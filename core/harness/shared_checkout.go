@@ -7,63 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
-	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// Workspace sees what changes in a directory, whatever an agent says. It is
-// safe for concurrent use.
-type Workspace interface {
-	// Watch remembers how dir, with all below it, is now; changed says what has
-	// become different there since. A nil changed means that there is nothing
-	// to compare with. ctx bounds each look.
-	Watch(ctx context.Context, dir string) (changed func(context.Context) ([]core.FileEdit, error), err error)
-}
-
-// lookTimeout bounds one look at a workspace; a turn is not held up longer.
-const lookTimeout = 3 * time.Second
-
-// watched keeps the looks at the workspace before the turns that run. It is
-// safe for concurrent use.
-type watched struct {
-	mu    sync.Mutex
-	turns map[string]func(context.Context) ([]core.FileEdit, error)
-}
-
-// begin looks at the workspace before a turn.
-func (w *watched) begin(ctx context.Context, ws Workspace, turn, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	changed, err := ws.Watch(ctx, dir)
-	if err != nil || changed == nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.turns == nil {
-		w.turns = map[string]func(context.Context) ([]core.FileEdit, error){}
-	}
-	w.turns[turn] = changed
-	return nil
-}
-
-// end says what changed during a turn; ok when that is known.
-func (w *watched) end(ctx context.Context, turn string) (edits []core.FileEdit, ok bool, err error) {
-	w.mu.Lock()
-	changed := w.turns[turn]
-	delete(w.turns, turn)
-	w.mu.Unlock()
-	if changed == nil {
-		return nil, false, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	edits, err = changed(ctx)
-	return edits, err == nil, err
-}
+// maxNamed is how many other sessions a warning names.
+const maxNamed = 3
 
 // maxShared is how many live sessions, the newest, are looked at for that.
 const maxShared = 100
@@ -95,10 +44,10 @@ func (h *Harness) sharedCheckout(ctx context.Context, cfg core.SessionConfig) []
 	for _, rec := range recs {
 		s := rec.Session
 		same := s.Owner == cfg.Owner && s.ID == cfg.SessionID
-		if same || s.Status == core.StatusClosing || s.SandboxMode == core.SandboxReadOnly || h.orphaned(rec) || rootOf(s.CWD) != root {
+		if same || s.Status == core.StatusClosing || s.SandboxMode == core.SandboxReadOnly || h.orphaned(sessionRow(rec)) || rootOf(s.CWD) != root {
 			continue
 		}
-		if s.Owner == cfg.Owner && len(named) < machine.MaxNamed {
+		if s.Owner == cfg.Owner && len(named) < maxNamed {
 			named = append(named, s.ID)
 			continue
 		}

@@ -64,7 +64,7 @@ func (h *Harness) awaitOutcome(ctx context.Context, a core.Answer, q core.Reques
 			return q, core.StoreError(err)
 		}
 		if o := got.Outcome; o != nil {
-			return o.Reply(q)
+			return outcomeOf(o, q)
 		}
 		select {
 		case <-time.After(answerPoll / 2):
@@ -78,6 +78,16 @@ func (h *Harness) awaitOutcome(ctx context.Context, a core.Answer, q core.Reques
 			return *res.Request, answeredTooLate(*res.Request)
 		}
 	}
+}
+
+func outcomeOf(o *core.AnswerOutcome, q core.Request) (core.Request, error) {
+	if o.Request != nil {
+		q = *o.Request
+	}
+	if o.Code != "" {
+		return q, &core.Error{Code: o.Code, Message: o.Message, Hint: o.Hint}
+	}
+	return q, nil
 }
 
 // withdraw takes an answer back whose giver leaves.

@@ -1,0 +1,104 @@
+package harness
+
+import (
+	"errors"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/machine"
+)
+
+// release lets out what the commit has made true, in order, and then shows the
+// new state to readers.
+func (a *actor) release(out []machine.Effect) {
+	// Before anyone is told: what has ended is the store's, an id that came to
+	// nothing is free again, and a conversation is this session's alone.
+	if a.state.End == machine.EndGone {
+		a.freeReserved()
+		a.host.forget(a)
+	} else if a.settled() {
+		a.left = true
+		a.host.forget(a)
+	}
+	if id := a.state.ProviderSessionID; a.state.Link == machine.LinkUp && id != a.talks {
+		a.talks = id
+		a.host.converse(a, conversation(a.state.Base.Config.Provider, id))
+	}
+	a.view.Store(&published{state: a.state, seq: a.seq})
+	if a.state.Asks() {
+		select {
+		case a.host.asked <- struct{}{}:
+		default:
+		}
+	}
+	a.observer.tell(machine.ObserveEffects(&a.state, out))
+	for _, e := range out {
+		switch e := e.(type) {
+		case machine.Send:
+			a.send(e.Op)
+		case machine.Reply:
+			a.answer(e)
+		case machine.Open:
+			a.open(e)
+		case machine.CancelOpen:
+			if cancel := a.opens[e.Epoch]; cancel != nil {
+				cancel()
+			}
+		case machine.Hangup:
+			a.hangup(e)
+		case machine.Discard:
+			a.gone = true
+		}
+	}
+	if a.state.Link == machine.LinkUp && a.reading != a.state.Epoch {
+		a.read()
+	}
+	if a.state.Link != machine.LinkUp {
+		a.conn.Store(nil)
+	}
+	a.wakes.Wake()
+	a.host.changes.Wake()
+}
+
+func (a *actor) answer(r machine.Reply) {
+	if ch := a.waiting[r.Token]; ch != nil {
+		delete(a.waiting, r.Token)
+		switch v := r.Value.(type) {
+		case core.SessionView:
+			v.Session.LastSeq, v.Instance, v.Session.Durability = a.seq, a.host.store.Instance(), a.state.Durability
+			r.Value = v
+		case core.Turn:
+			v.LastSeq = a.seq
+			r.Value = v
+		case core.InterruptResult:
+			v.Turn.LastSeq = a.seq
+			r.Value = v
+		}
+		ch <- r // has room for it
+	}
+}
+
+// send hands an op over. One that the conversation does not take is rejected
+// for certain.
+func (a *actor) send(op core.Op) {
+	conn := a.conns.of(a.state.Epoch)
+	if start, ok := op.(core.StartTurn); ok && a.host.work != nil && conn != nil {
+		a.sendWatched(start, conn)
+		return
+	}
+	err := errors.New("the conversation is closed")
+	if conn != nil {
+		if err = conn.Send(op); err == nil {
+			return
+		}
+	}
+	a.again = append(a.again, machine.Notice{Epoch: a.state.Epoch, Notice: core.OpDone{Op: op.OpID(),
+		Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}})
+}
+
+// freeReserved releases the session that this one was to replace, if it did not.
+func (a *actor) freeReserved() {
+	if a.fresh && a.unreserve != nil {
+		a.unreserve()
+		a.unreserve = nil
+	}
+}

@@ -1,0 +1,35 @@
+package harness
+
+import (
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core/machine"
+)
+
+// mark is what a batch that cannot be stored goes back to.
+type mark struct {
+	state  machine.State
+	timers machine.Timers
+}
+
+func (a *actor) goBack(to mark) { a.state, a.timers = to.state, to.timers }
+
+// step feeds the machine. Timers move at once, the other effects wait for the
+// commit.
+func (a *actor) step(in machine.Input) []machine.Effect {
+	var out []machine.Effect
+	a.state, out = machine.Step(a.state, in, time.Now())
+	a.moveTimers(out)
+	return out
+}
+
+func (a *actor) moveTimers(out []machine.Effect) {
+	for _, e := range out {
+		switch e := e.(type) {
+		case machine.Arm:
+			a.timers = a.timers.With(e.Timer, e.At)
+		case machine.Disarm:
+			a.timers = a.timers.Without(e.Timer)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package harness
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// probes remembers what providers' probes found, for a while.
+type probes struct {
+	mu sync.Mutex
+	at map[string]time.Time
+	is map[string]core.Status
+}
+
+// ProviderSpec is what a provider says of itself, without a probe; of one that
+// there is not, its name.
+func (h *Harness) ProviderSpec(name string) core.Spec {
+	if p := h.providers[name]; p != nil {
+		return p.Spec()
+	}
+	return core.Spec{Name: name}
+}
+
+// Providers gives the named provider, or all for "", with what a probe found.
+// Probes run side by side and are remembered for a while; refresh asks anew.
+//
+// Errors: CodeProviderUnknown.
+func (h *Harness) Providers(ctx context.Context, name string, refresh bool) ([]core.ProviderInfo, error) {
+	names := h.names
+	if name != "" {
+		if h.providers[name] == nil {
+			return nil, core.Errorf(core.CodeProviderUnknown, "there is no provider %q", name).
+				WithHint("Providers: %s.", strings.Join(h.names, ", ")).WithDetail("providers", h.names)
+		}
+		names = []string{name}
+	}
+	out := make([]core.ProviderInfo, len(names))
+	var wg sync.WaitGroup
+	for i, n := range names {
+		wg.Go(func() {
+			p := h.providers[n]
+			out[i] = core.ProviderInfo{Spec: p.Spec(), Status: h.probe(ctx, n, p, refresh)}
+		})
+	}
+	wg.Wait()
+	return out, ctx.Err()
+}
+
+func (h *Harness) probe(ctx context.Context, name string, p core.Provider, refresh bool) core.Status {
+	h.probes.mu.Lock()
+	st, ok := h.probes.is[name]
+	ok = ok && !refresh && time.Since(h.probes.at[name]) < probeMemory
+	h.probes.mu.Unlock()
+	if ok {
+		return st
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	st = p.Status(ctx)
+	h.probes.mu.Lock()
+	defer h.probes.mu.Unlock()
+	if h.probes.is == nil {
+		h.probes.is, h.probes.at = map[string]core.Status{}, map[string]time.Time{}
+	}
+	h.probes.is[name], h.probes.at[name] = st, time.Now()
+	return st
+}

@@ -1,0 +1,180 @@
+package harness
+
+import (
+	"sync"
+
+	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/machine"
+)
+
+// registry is the table of the sessions hosted here, with what must be unique
+// among them. Its methods may be called concurrently. No method waits for an
+// actor.
+type registry struct {
+	mu      sync.Mutex // guards what follows
+	actors  map[key]*actor
+	turnIDs map[key]bool   // chosen turn ids that are being admitted
+	convs   map[string]key // open provider conversations
+	down    bool           // the server ends: no actor is added
+}
+
+// key names a resource: ids are unique per owner.
+type key struct{ owner, id string }
+
+func newRegistry() registry {
+	return registry{actors: map[key]*actor{}, turnIDs: map[key]bool{}, convs: map[string]key{}}
+}
+
+// add puts an actor into the table and starts it.
+//
+// Errors: CodeShuttingDown; CodeSessionInUse for an id or a provider
+// conversation that is open here; CodeCapacity.
+func (r *registry) add(a *actor, cfg core.SessionConfig, limits core.Limits) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := key{a.owner, a.id}
+	switch {
+	case r.down:
+		return shuttingDown()
+	case r.actors[k] != nil:
+		return machine.SessionInUse(a.id)
+	case limits.MaxSessionsPerOwner > 0 && r.liveCount(a.owner) >= limits.MaxSessionsPerOwner:
+		return core.Errorf(core.CodeCapacity, "you have %d live sessions here, as many as one caller may (max_sessions_per_owner)", limits.MaxSessionsPerOwner).
+			WithHint("Close one (list {kind: \"sessions\", live: true}).").WithDetail("limit", "max_sessions_per_owner").Retry()
+	case r.liveCount(core.AllOwners) >= limits.MaxSessions:
+		return core.Errorf(core.CodeCapacity, "this server runs its %d sessions (max_sessions)", limits.MaxSessions).
+			WithHint("Close one (list {kind: \"sessions\", live: true}), or raise --max-sessions.").WithDetail("limit", "max_sessions").Retry()
+	}
+	if conv := conversation(cfg.Provider, cfg.ProviderSesID); conv != "" && !cfg.Fork {
+		if other, ok := r.convs[conv]; ok && other != k {
+			return core.Errorf(core.CodeSessionInUse, "the provider conversation %s is open in another session", cfg.ProviderSesID).
+				WithHint("Close that session first, or use fork: true.")
+		}
+		r.convs[conv] = k
+		a.convs = append(a.convs, conv)
+	}
+	r.actors[k] = a
+	a.serve()
+	return nil
+}
+
+// forget takes an actor out of the table that has ended or is about to. Another
+// may have its place by then, which stays.
+func (r *registry) forget(a *actor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := key{a.owner, a.id}
+	if r.actors[k] != a {
+		return
+	}
+	delete(r.actors, k)
+	for _, conv := range a.convs {
+		delete(r.convs, conv)
+	}
+}
+
+// conversation names a provider conversation, "" for none.
+func conversation(provider, id string) string {
+	if id == "" {
+		return ""
+	}
+	return provider + "\x00" + id
+}
+
+// converse records which conversation a session has open, so that no other
+// session opens it meanwhile.
+func (r *registry) converse(a *actor, conv string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := key{a.owner, a.id}
+	if _, taken := r.convs[conv]; conv == "" || taken || r.actors[k] != a {
+		return
+	}
+	r.convs[conv] = k
+	a.convs = append(a.convs, conv)
+}
+
+// liveCount counts the sessions of an owner, or all, that are not at rest. The
+// caller holds mu.
+func (r *registry) liveCount(owner string) (n int) {
+	for k, a := range r.actors {
+		if (owner == core.AllOwners || k.owner == owner) && a.view.Load().state.Status().Live() {
+			n++
+		}
+	}
+	return n
+}
+
+// liveActor returns the actor of a session, nil when it is not hosted here now.
+func (r *registry) liveActor(owner, id string) *actor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.actors[key{owner, id}]
+}
+
+// actorsOf returns the hosted sessions of an owner, or all.
+func (r *registry) actorsOf(owner string) []*actor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*actor
+	for k, a := range r.actors {
+		if owner == core.AllOwners || k.owner == owner {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// actorWith returns a hosted session by its state, nil for none. It makes no
+// view of the others: there may be a thousand.
+func (r *registry) actorWith(owner string, is func(*machine.State) bool) *actor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, a := range r.actors {
+		if (owner == core.AllOwners || k.owner == owner) && is(&a.view.Load().state) {
+			return a
+		}
+	}
+	return nil
+}
+
+// reserveTurnID keeps a chosen turn id for one call while it is admitted. It is
+// not ok when another call has it.
+func (r *registry) reserveTurnID(k key) (free func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.turnIDs[k] {
+		return nil, false
+	}
+	r.turnIDs[k] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.turnIDs, k)
+	}, true
+}
+
+// refuseIfDown refuses new work while the server ends.
+//
+// Errors: CodeShuttingDown.
+func (r *registry) refuseIfDown() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down {
+		return shuttingDown()
+	}
+	return nil
+}
+
+func shuttingDown() *core.Error {
+	return core.Errorf(core.CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
+}
+
+// shut refuses new actors from now on. It reports whether it was the first call.
+func (r *registry) shut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := !r.down
+	r.down = true
+	return first
+}

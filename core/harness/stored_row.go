@@ -1,0 +1,57 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// storedRow is what recovery and pruning need of the row of a session or a
+// process.
+type storedRow struct {
+	kind                core.ResourceKind // KindSession or KindProcess
+	owner, id, instance string
+	created             time.Time
+	live                bool
+}
+
+func sessionRow(r core.SessionRecord) storedRow {
+	s := r.Session
+	return storedRow{core.KindSession, s.Owner, s.ID, r.Instance, s.CreatedAt, s.Status.Live()}
+}
+
+func processRow(r core.ProcessRecord) storedRow {
+	p := r.Process
+	return storedRow{core.KindProcess, p.Owner, p.ID, r.Instance, p.CreatedAt, !p.Status.Ended()}
+}
+
+// eachPage calls do with the rows of q, page by page and newest first, until
+// they end or an error comes up. q.Limit is the size of a page.
+func (h *Harness) eachPage(ctx context.Context, kind core.ResourceKind, q core.ListQuery, do func([]storedRow) error) error {
+	for {
+		var rows []storedRow
+		if kind == core.KindProcess {
+			recs, err := h.store.Processes(ctx, q)
+			if err != nil {
+				return core.StoreError(err)
+			}
+			for _, r := range recs {
+				rows = append(rows, processRow(r))
+			}
+		} else {
+			recs, err := h.store.Sessions(ctx, q)
+			if err != nil {
+				return core.StoreError(err)
+			}
+			for _, r := range recs {
+				rows = append(rows, sessionRow(r))
+			}
+		}
+		if err := do(rows); err != nil || len(rows) < q.Limit {
+			return err
+		}
+		last := rows[len(rows)-1]
+		q.Before = core.Cursor(last.created, last.id)
+	}
+}
