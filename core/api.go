@@ -2,7 +2,6 @@ package core
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"time"
 )
 
@@ -153,12 +152,7 @@ type Resource struct {
 	Process *ProcessSnapshot
 	// Matched is where an awaited pattern was found in a process's output.
 	Matched *OutputMatch
-	// searching says that not all of its output was searched for the pattern.
-	Searching bool
 }
-
-// Settled says whether there is nothing to wait for any more.
-func (r Resource) Settled() bool { return r.Matched != nil || r.Done() && !r.Searching }
 
 // Done says whether the resource has come to rest: a turn or request ended; a
 // session idle with an empty queue, unavailable or ended; a process ended.
@@ -310,41 +304,6 @@ type Limits struct {
 	// AnswerByUser is the operator's floor: only a person answers requests.
 	AnswerByUser bool
 }
-
-// WithDefaults completes limits with their defaults.
-func (l Limits) WithDefaults() Limits {
-	if l.MaxSessions <= 0 {
-		l.MaxSessions = DefaultLimits.MaxSessions
-	}
-	if l.MaxProcesses <= 0 {
-		l.MaxProcesses = DefaultLimits.MaxProcesses
-	}
-	if l.Retention <= 0 {
-		l.Retention = DefaultLimits.Retention
-	}
-	if l.StoreTimeout <= 0 {
-		l.StoreTimeout = DefaultLimits.StoreTimeout
-	}
-	return l
-}
-
-// Resolve gives a directory of a call as the caller means it.
-func (c Caller) Resolve(field, path string) (string, error) {
-	switch {
-	case filepath.IsAbs(path):
-		return path, nil
-	case c.Directory != "":
-		return filepath.Join(c.Directory, path), nil
-	case path == "" || !c.Elsewhere: // the directory of this process
-		return path, nil
-	}
-	return "", Errorf(CodeInvalidArgument, "%s %q is relative, and this client has not said where it works", field, path).
-		WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
-}
-
-// HasNoDirectory says that work which names no directory is done where the server
-// happens to be.
-func (c Caller) HasNoDirectory(cwd string) bool { return cwd == "" && c.Elsewhere && c.Directory == "" }
 
 // AskRequest says that a person is being shown a request (Said is AskedNow, and
 // For how long somebody waits for the answer), or that the person gave none.

@@ -205,8 +205,3 @@ func EventBytes(ev Event) int { return len(ev.Data) + len(ev.Raw) + 256 }
 
 // StoredTime is t as a store gives it back: UTC, to the nanosecond.
 func StoredTime(t time.Time) time.Time { return t.Round(0).UTC() }
-
-// Before says whether p comes on a later page than one that ended with c.
-func (p Position) Before(c Position) bool {
-	return cmp.Or(p.At.Compare(c.At), strings.Compare(p.ID, c.ID)) < 0
-}

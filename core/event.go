@@ -129,7 +129,7 @@ func EventTypes() []EventType {
 	}
 }
 
-// Essential says that the journal would be untrue without the event: a turn or
+// Essential reports whether the journal would be untrue without the event: a turn or
 // session would look unfinished, or ended while it lives.
 func (t EventType) Essential() bool {
 	switch t {
@@ -139,12 +139,12 @@ func (t EventType) Essential() bool {
 	return t.EndsTurn()
 }
 
-// EndsSession says whether t is one of the terminal words of a session.
+// EndsSession reports whether t is a terminal event of a session.
 func (t EventType) EndsSession() bool {
 	return t == SessionClosed || t == SessionFailed || t == SessionKilled
 }
 
-// EndsProcess says whether t is one of the terminal words of a process.
+// EndsProcess reports whether t is a terminal event of a process.
 func (t EventType) EndsProcess() bool {
 	switch t {
 	case ProcessExited, ProcessFailed, ProcessCancelled, ProcessTimedOut:

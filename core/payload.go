@@ -2,10 +2,14 @@ package core
 
 import "encoding/json"
 
-// Payload is what an adapter may report inside a turn: the closed set of
-// content types below. Core gives it a place in the journal; it never has to
-// look inside, except for the few facts that a turn's snapshot shows.
-type Payload interface{ EventType() EventType }
+// Payload is the content of an event that an adapter reports inside a turn: one
+// of the types of this file. The unexported method closes the set. A struct of
+// another package that embeds a Payload still satisfies the interface; its
+// content is then stored as a JSONPayload.
+type Payload interface {
+	EventType() EventType
+	payload()
+}
 
 // MessageDelta is a piece of an assistant message. Deltas of one Item join to
 // the text of the Message with that Item, byte for byte.
@@ -218,3 +222,34 @@ func (ProviderError) EventType() EventType { return TypeProviderError }
 
 // EventType names the event that carries the payload.
 func (ProviderEvent) EventType() EventType { return TypeProviderEvent }
+
+// JSONPayload is a payload of a type that is none of the others, in its JSON
+// form. The filters for secrets and lengths make it, so that content of an
+// unknown type is looked through like any other.
+type JSONPayload struct {
+	Type EventType
+	Data json.RawMessage
+}
+
+// EventType names the event that carries the payload.
+func (p JSONPayload) EventType() EventType { return p.Type }
+
+// MarshalJSON returns the payload's own JSON.
+func (p JSONPayload) MarshalJSON() ([]byte, error) { return p.Data.MarshalJSON() }
+
+func (MessageDelta) payload()       {}
+func (Message) payload()            {}
+func (ReasoningDelta) payload()     {}
+func (Reasoning) payload()          {}
+func (ToolStarted) payload()        {}
+func (ToolDelta) payload()          {}
+func (ToolCompleted) payload()      {}
+func (CommandOutputDelta) payload() {}
+func (FileChange) payload()         {}
+func (PlanUpdated) payload()        {}
+func (UsageUpdated) payload()       {}
+func (RateLimit) payload()          {}
+func (Warning) payload()            {}
+func (ProviderError) payload()      {}
+func (ProviderEvent) payload()      {}
+func (JSONPayload) payload()        {}

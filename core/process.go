@@ -227,7 +227,8 @@ type ProcessStart struct {
 	ID    string
 	Owner string
 	Spec  ProcessSpec // CWD is absolute
-	// Secrets are values that must appear in no event, snapshot or log.
+	// Secrets are values that its output may repeat and that must be neither
+	// stored nor shown.
 	Secrets []string
 	Keys    []KeyRecord
 	// AllowExec confines Spec.Executable: names, paths and directories. Empty

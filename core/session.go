@@ -196,23 +196,6 @@ type Session struct {
 	LastSeq           uint64            `json:"cursor"`
 }
 
-// WithDefaults completes timeouts with their defaults. A negative one is none.
-func (t Timeouts) WithDefaults() Timeouts {
-	set := func(d *time.Duration, def time.Duration) {
-		if *d == 0 {
-			*d = def
-		}
-	}
-	set(&t.Startup, DefaultTimeouts.Startup)
-	set(&t.TurnStart, DefaultTimeouts.TurnStart)
-	set(&t.ProviderCommand, DefaultTimeouts.ProviderCommand)
-	set(&t.Interrupt, DefaultTimeouts.Interrupt)
-	set(&t.ProviderStop, DefaultTimeouts.ProviderStop)
-	set(&t.SessionIdle, DefaultTimeouts.SessionIdle)
-	set(&t.Request, DefaultTimeouts.Request)
-	return t
-}
-
 // With gives t with the fields that o sets.
 func (t Timeouts) With(o Timeouts) Timeouts {
 	set := func(d *time.Duration, v time.Duration) {

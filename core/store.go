@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 )
@@ -285,33 +284,6 @@ type ProcessRecord struct {
 // this id.
 func Cursor(t time.Time, id string) string {
 	return t.UTC().Format("20060102T150405.000000000Z") + "/" + id
-}
-
-// Clone shares nothing with a.
-func (a Answer) Clone() Answer {
-	if a.Response != nil {
-		r := *a.Response
-		r.Content = slices.Clone(r.Content)
-		if r.Answers != nil {
-			answers := make(map[string][]string, len(r.Answers))
-			for k, v := range r.Answers {
-				answers[k] = slices.Clone(v)
-			}
-			r.Answers = answers
-		}
-		a.Response = &r
-	}
-	if a.Outcome != nil {
-		o := *a.Outcome
-		a.Outcome = &o
-	}
-	return a
-}
-
-func (q EventQuery) Matches(ev Event) bool {
-	return ev.Seq > q.After && (q.Until == 0 || ev.Seq <= q.Until) &&
-		(q.TurnID == "" || ev.TurnID == q.TurnID) &&
-		(len(q.Types) == 0 || slices.Contains(q.Types, ev.Type))
 }
 
 // InstanceOf returns the instance in a row, whether it has reserved the session or

@@ -2,7 +2,20 @@ package core
 
 import "unicode/utf8"
 
-// Truncate returns s shortened to at most max bytes, on a character border.
+// PieceBytes is how much of a long text is encoded or redacted at a time, in
+// bytes.
+const PieceBytes = 64 << 10
+
+// FirstPiece returns the beginning of a text that is longer than PieceBytes: at most
+// that many bytes, and no part of a character.
+func FirstPiece(text string) string {
+	if piece := Truncate(text, PieceBytes); piece != "" {
+		return piece
+	}
+	return text[:PieceBytes] // no character begins in here
+}
+
+// Truncate returns the beginning of s: at most max bytes, and no part of a character.
 func Truncate(s string, max int) string {
 	if len(s) <= max {
 		return s
@@ -13,24 +26,4 @@ func Truncate(s string, max int) string {
 	return s[:max]
 }
 
-// Short returns s shortened to at most max bytes, on a character border, with
-// three dots in place of what was cut.
-func Short(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	const dots = "..."
-	return Truncate(s, max-len(dots)) + dots
-}
-
-// firstOf returns the first of ss that is not empty.
-// PieceBytes is how much of a long text is looked through at a time, in bytes.
-const PieceBytes = 64 << 10
-
-// FirstPiece gives the beginning of a text, up to between two characters.
-func FirstPiece(text string) string {
-	if piece := Truncate(text, PieceBytes); piece != "" {
-		return piece
-	}
-	return text[:PieceBytes] // no character begins in here
-}
+// firstOf returns the first string that is not empty, or "".

@@ -48,7 +48,7 @@ type actor struct {
 	talks    string           // the provider conversation that the registry knows of
 	redactor *redact.Redactor // of this epoch; nil until needed
 	spans    map[string]span  // where open turns are in the journal
-	lost     *lostWrites      // not nil while the store fails
+	catchup  *journal.Catchup // not nil while the store fails
 	observer observer
 
 	ring     journal.Ring              // any goroutine
@@ -120,11 +120,7 @@ func (a *actor) loop() {
 // timer of the session, the next attempt to reach the store, or the end of its
 // quiet time. The zero time is never.
 func (a *actor) deadline() time.Time {
-	at := machine.Earlier(a.timers.First(), a.quietAt)
-	if a.lost != nil && a.lost.try == nil {
-		at = machine.Earlier(at, a.lost.retryAt)
-	}
-	return at
+	return machine.Earlier(machine.Earlier(a.timers.First(), a.quietAt), a.catchup.Due())
 }
 
 // turn steps a batch and the timers that are due, commits what they want
@@ -132,9 +128,7 @@ func (a *actor) deadline() time.Time {
 // the same drain wins over the timer that waits for it.
 func (a *actor) turn(batch []machine.Input) {
 	now := time.Now()
-	if a.tryDue(now) {
-		a.tryStore(now)
-	}
+	a.catchUp(now)
 	before := mark{a.state, a.timers}
 	var out []machine.Effect
 	a.state, out = machine.StepAll(a.state, batch, time.Now())
@@ -164,7 +158,7 @@ func (a *actor) quiet(now time.Time) {
 		return
 	}
 	a.quietAt, a.batch = time.Time{}, nil
-	if a.state.Status() == core.StatusIdle && a.lost == nil && !a.taken && !a.fresh {
+	if a.state.Status() == core.StatusIdle && a.catchup == nil && !a.taken && !a.fresh {
 		a.ring.Reset(a.seq)
 	}
 }
@@ -178,7 +172,7 @@ func (a *actor) settled() bool {
 	if a.gone {
 		return len(a.opens) == 0 && len(a.conns) == 0
 	}
-	return !a.state.Status().Live() && a.state.Closing == nil && (a.lost == nil || a.leaving) &&
+	return !a.state.Status().Live() && a.state.Closing == nil && (a.catchup == nil || a.leaving) &&
 		len(a.opens)+len(a.conns)+len(a.again)+len(a.inbox.calls) == 0
 }
 
@@ -186,7 +180,7 @@ func (a *actor) settled() bool {
 // caller that gets errRetired finds another actor or none.
 func (a *actor) end() {
 	a.freeReserved()
-	if a.lost != nil {
+	if a.catchup != nil {
 		a.dropLostTurns()
 	}
 	a.host.forget(a)

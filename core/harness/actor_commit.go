@@ -22,13 +22,13 @@ func (a *actor) commit(before mark, batch []machine.Input, out []machine.Effect)
 		a.release(out)
 		return
 	}
-	if a.lost != nil {
+	if a.catchup != nil {
 		a.keepLost(b)
 		a.committed(b)
 		a.release(out)
 		return
 	}
-	err := a.store(b.Batch, a.host.limits.StoreTimeout)
+	err := a.store(a.host.ctx, a.host.limits.StoreTimeout, b.Batch)
 	if err == nil {
 		a.committed(b)
 		a.release(out)
@@ -238,7 +238,7 @@ func (a *actor) committed(b pendingBatch) {
 			a.state.Last = &rec
 		}
 	}
-	if b.Session != nil && a.lost == nil {
+	if b.Session != nil && a.catchup == nil {
 		a.stored, a.fresh, a.replace = b.Session.Session, false, false
 	}
 	a.ring.Add(b.Events)

@@ -140,7 +140,7 @@ func (a *actor) lostLink(epoch uint64, conn core.Conn, red *redact.Redactor, err
 	}
 	te := &core.TurnError{Code: core.TurnTransportLost, Message: "the agent's output ended"}
 	if !errors.Is(err, io.EOF) {
-		te.Message = core.Short(red.String(err.Error()), sentenceBytes)
+		te.Message = short(red.String(err.Error()), sentenceBytes)
 	}
 	a.inbox.post(mail{in: machine.LinkLost{Epoch: epoch, Err: te}})
 }

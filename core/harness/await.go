@@ -50,7 +50,7 @@ func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest)
 		}
 		over = over || look.late(again)
 		if out, done := judge(r, res); done || over {
-			return settleOrder(out, res), nil
+			return inOrder(out, res), nil
 		}
 		var poll <-chan time.Time
 		if again > 0 {
@@ -65,14 +65,8 @@ func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest)
 			case <-deadline.C:
 				over, waiting = true, false
 			case <-tick:
-				r.Progress(res)
-				// Time passes for what is shown even when nothing happens.
-				if res, _, err = look.at(ctx); err != nil {
-					return core.AwaitResult{}, err
-				}
-				if out, done := judge(r, res); done {
-					return settleOrder(out, res), nil
-				}
+				r.Progress(resources(res))
+				waiting = false // what is shown depends on the time too
 			case <-ctx.Done():
 				return core.AwaitResult{}, ctx.Err()
 			}
@@ -87,6 +81,23 @@ func distinct(ids []string) []string {
 		if !slices.Contains(out, id) {
 			out = append(out, id)
 		}
+	}
+	return out
+}
+
+// awaited is a resource of a wait. Searching is set while not all of its output
+// was searched for the pattern.
+type awaited struct {
+	core.Resource
+	searching bool
+}
+
+// over reports whether there is nothing to wait for any more.
+func (a awaited) over() bool { return a.Matched != nil || a.Done() && !a.searching }
+
+func resources(res []awaited) (out []core.Resource) {
+	for _, a := range res {
+		out = append(out, a.Resource)
 	}
 	return out
 }
@@ -138,7 +149,7 @@ func (l *look) end() {
 // hosted here, so that no change falls between. again says when to look again
 // though nothing wakes, 0 for never: as some live elsewhere, or have output
 // that was not searched yet.
-func (l *look) at(ctx context.Context) (res []core.Resource, again time.Duration, err error) {
+func (l *look) at(ctx context.Context) (res []awaited, again time.Duration, err error) {
 	for _, id := range l.ids {
 		r, err := l.get(ctx, id)
 		if err != nil {
@@ -153,15 +164,15 @@ func (l *look) at(ctx context.Context) (res []core.Resource, again time.Duration
 		if !hosted && !r.Done() {
 			again = sooner(again, pollOthers)
 		}
+		var wait time.Duration
 		if m := l.matchers[id]; m != nil {
-			wait, err := l.search(ctx, m, r)
-			if err != nil {
+			if wait, err = l.search(ctx, m, r); err != nil {
 				return nil, 0, err
 			}
 			again = sooner(again, wait)
-			r.Matched, r.Searching = m.found, wait > 0
+			r.Matched = m.found
 		}
-		res = append(res, r)
+		res = append(res, awaited{r, wait > 0})
 	}
 	return res, again, nil
 }
@@ -182,8 +193,8 @@ func (l *look) search(ctx context.Context, m *matcher, r core.Resource) (again t
 	}
 	wait, cancel := context.WithDeadline(ctx, l.until)
 	defer cancel()
-	done := l.h.searches.begin(wait, l.owner)
-	if done == nil {
+	done, err := l.h.searches.lock(wait, key{owner: l.owner})
+	if err != nil {
 		return atOnce, nil
 	}
 	defer done()
@@ -256,10 +267,10 @@ func (l *look) watch(r core.Resource) (hosted, fresh bool) {
 }
 
 // judge says whether a wait is over, and why.
-func judge(r core.AwaitRequest, res []core.Resource) (core.Outcome, bool) {
+func judge(r core.AwaitRequest, res []awaited) (core.Outcome, bool) {
 	done, asks, matched := 0, false, false
 	for _, x := range res {
-		if x.Settled() {
+		if x.over() {
 			done++
 			matched = matched || x.Matched != nil
 			continue
@@ -279,38 +290,37 @@ func judge(r core.AwaitRequest, res []core.Resource) (core.Outcome, bool) {
 	return core.OutcomeTimeout, false
 }
 
-// settleOrder puts what has finished first, in order of finishing.
-func settleOrder(o core.Outcome, res []core.Resource) core.AwaitResult {
-	out := core.AwaitResult{Outcome: o, Results: slices.Clone(res)}
-	slices.SortStableFunc(out.Results, func(x, y core.Resource) int {
-		dx, dy := x.Done(), y.Done()
-		if mx, my := x.Matched != nil, y.Matched != nil; mx != my && !dx && !dy {
-			if mx {
-				return -1
-			}
-			return 1
-		}
+// inOrder returns the result of a wait. What has ended comes first, in the order
+// in which it ended, then what a pattern was found in.
+func inOrder(o core.Outcome, res []awaited) core.AwaitResult {
+	rank := func(r awaited) int {
 		switch {
-		case dx && dy:
-			return cmp.Or(finishedAt(x).Compare(finishedAt(y)), cmp.Compare(finishedSeq(x), finishedSeq(y)))
-		case dx:
-			return -1
-		case dy:
+		case r.Done():
+			return 0
+		case r.Matched != nil:
 			return 1
 		}
-		return 0
+		return 2
+	}
+	res = slices.Clone(res)
+	slices.SortStableFunc(res, func(x, y awaited) int {
+		if n := cmp.Compare(rank(x), rank(y)); n != 0 || !x.Done() {
+			return n
+		}
+		return cmp.Or(endedAt(x.Resource).Compare(endedAt(y.Resource)), cmp.Compare(lastSeq(x.Resource), lastSeq(y.Resource)))
 	})
-	for _, x := range out.Results {
-		if !x.Settled() {
+	out := core.AwaitResult{Outcome: o, Results: resources(res)}
+	for _, x := range res {
+		if !x.over() {
 			out.WaitingOn = append(out.WaitingOn, x.ID)
 		}
 	}
 	return out
 }
 
-// finishedSeq tells apart what came to rest at the same instant: in one session
-// the earlier turn has the lower one.
-func finishedSeq(r core.Resource) uint64 {
+// lastSeq tells apart what ended at the same instant: in one session the earlier
+// turn has the lower one.
+func lastSeq(r core.Resource) uint64 {
 	switch r.Kind {
 	case core.KindTurn:
 		return r.Turn.LastSeq
@@ -322,8 +332,8 @@ func finishedSeq(r core.Resource) uint64 {
 	return 0
 }
 
-// finishedAt says when a resource came to rest.
-func finishedAt(r core.Resource) time.Time {
+// endedAt returns when a resource ended or became idle.
+func endedAt(r core.Resource) time.Time {
 	switch r.Kind {
 	case core.KindTurn:
 		return r.Turn.FinishedAt

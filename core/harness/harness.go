@@ -27,7 +27,7 @@ type Harness struct {
 	registry             // of the sessions hosted here
 	orphans              // of dead servers
 	keys     idempotency // of calls
-	searches searches    // for patterns in output, by owner
+	searches locks       // each owner searches output for one pattern at a time, in slices of matchSlice
 	probes   probes
 
 	store     core.Store
@@ -163,29 +163,28 @@ func (a *actor) seen() core.SessionView {
 	return v
 }
 
-// redactor knows the secrets that a session's agent may repeat. Sessions that
-// bring none of their own share the server's.
+// redactor returns the redactor of a session's notices. Sessions that bring no
+// secrets of their own share one.
 func (h *Harness) redactor(cfg core.SessionConfig) *redact.Redactor {
 	if len(cfg.Env)+len(cfg.MCPServers)+len(cfg.ProviderOptions) == 0 {
-		h.sharedRed.Do(func() { h.shared = redact.NewRedactor(redact.SecretsOf(h.environ)) })
+		h.sharedRed.Do(func() { h.shared = redact.NewRedactor(h.secrets(cfg)) })
 		return h.shared
 	}
 	return redact.NewRedactor(h.secrets(cfg))
 }
 
-// secrets returns the values that must not be shown: those of the server's
-// environment and those that a configuration brings.
+// secrets returns the values that an agent or a process of this configuration
+// knows and that must be neither stored nor shown.
 func (h *Harness) secrets(cfg core.SessionConfig) []string {
 	env := slices.Clone(h.environ)
 	for k, v := range cfg.Env {
 		env = append(env, k+"="+v)
 	}
 	secrets := redact.SecretsOf(env)
-	for _, raw := range cfg.MCPServers {
-		secrets = append(secrets, redact.SecretsIn(raw)...)
-	}
-	for _, raw := range cfg.ProviderOptions {
-		secrets = append(secrets, redact.SecretsIn(raw)...)
+	for _, given := range []map[string]json.RawMessage{cfg.MCPServers, cfg.ProviderOptions} {
+		for _, raw := range given {
+			secrets = append(secrets, redact.SecretsIn(raw)...)
+		}
 	}
 	return secrets
 }

@@ -155,7 +155,7 @@ func (a *actor) next(timer <-chan time.Time) (batch []machine.Input, ok bool) {
 		case first = <-a.inbox.reports:
 			room--
 		case <-timer:
-		case <-a.trying():
+		case <-a.catchup.Trying():
 		case <-a.host.quit:
 			return nil, false
 		}
@@ -198,8 +198,8 @@ func (a *actor) accept(c call) machine.Input {
 	}
 	if _, ok := c.in.(machine.Shutdown); ok && !a.leaving {
 		a.leaving = true
-		if a.lost != nil {
-			a.lost.retryAt = time.Now() // one last try
+		if a.catchup != nil {
+			a.catchup.RetryAt = time.Now() // one last attempt
 		}
 	}
 	if in, ok := c.in.(machine.Prompt); ok {

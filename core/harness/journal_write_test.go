@@ -337,3 +337,44 @@ func TestAWriteEndsWithTheServer(t *testing.T) {
 		st.move(t)
 	})
 }
+
+// keysFail is a store that fails for batches that have keys and no events, as
+// long as it is to.
+type keysFail struct {
+	*lateStore
+	times int
+}
+
+func (s *keysFail) Commit(ctx context.Context, b core.Batch) error {
+	if len(b.Keys) > 0 && len(b.Events) == 0 && s.times > 0 {
+		s.times--
+		return errors.New("disk full")
+	}
+	return s.lateStore.Commit(ctx, b)
+}
+
+func TestNothingFollowsAnEndThatAFailedAttemptFoundOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := &lateStore{Store: memstore.NewMemStore()}
+		d := newDiary(t, &keysFail{late, 2})
+		d.write(t.Context(), nil, core.ProcessStarted)
+		late.stop()
+		d.write(t.Context(), nil, core.TypeStdout, core.ProcessExited)
+		k := core.KeyRecord{Owner: me.Owner, Tool: "send_input", Key: "k", ArgsHash: "h", Resource: proc}
+		d.write(t.Context(), []core.KeyRecord{k})
+		late.move(t)
+		if !d.recover() {
+			t.Fatal("it does not become durable again")
+		}
+		want := []core.EventType{core.ProcessStarted, core.TypeStdout, core.ProcessExited}
+		if diff := cmp.Diff(want, d.stored(late.Store)); diff != "" {
+			t.Error(diff)
+		}
+		if got, err := late.Key(t.Context(), me.Owner, "send_input", "k"); err != nil || got.Resource != proc {
+			t.Errorf("the key = %+v, %v", got, err)
+		}
+		if rec, err := late.Process(t.Context(), me.Owner, proc); err != nil || rec.Process.Status != core.ProcessDoneExited || rec.Process.LastSeq != d.Seq() {
+			t.Errorf("stored as %+v, %v; the journal is at %d", rec.Process, err, d.Seq())
+		}
+	})
+}

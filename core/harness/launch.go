@@ -149,7 +149,7 @@ func (h *Harness) checkDirs(c core.Caller, cfg *core.SessionConfig) error {
 }
 
 func (h *Harness) dir(c core.Caller, field, path string) (string, error) {
-	path, err := c.Resolve(field, path)
+	path, err := resolveDir(c, field, path)
 	if err != nil {
 		return "", err
 	}
@@ -173,6 +173,26 @@ func (h *Harness) dir(c core.Caller, field, path string) (string, error) {
 	}
 	return "", core.Errorf(core.CodeForbiddenPath, "%s %q is outside the allowed directories", field, path).
 		WithHint("Allowed: %s (--allow-dir).", strings.Join(h.limits.AllowDirs, ", "))
+}
+
+// resolveDir returns a directory of a call as the caller means it.
+func resolveDir(c core.Caller, field, path string) (string, error) {
+	switch {
+	case filepath.IsAbs(path):
+		return path, nil
+	case c.Directory != "":
+		return filepath.Join(c.Directory, path), nil
+	case path == "" || !c.Elsewhere: // the directory of this process
+		return path, nil
+	}
+	return "", core.Errorf(core.CodeInvalidArgument, "%s %q is relative, and this client has not said where it works", field, path).
+		WithHint("Give the absolute path of a directory that exists on the server's machine.").WithDetail("field", field)
+}
+
+// worksNowhere reports whether work that names no directory is done in the
+// server's own, which means nothing to the caller.
+func worksNowhere(c core.Caller, cwd string) bool {
+	return cwd == "" && c.Elsewhere && c.Directory == ""
 }
 
 // plainPathError keeps the reason of a path error and leaves the call out.

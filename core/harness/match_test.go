@@ -254,23 +254,33 @@ func TestNothingIsLostWhereALongLineIsCut(t *testing.T) {
 }
 
 func TestSearchesOfOneOwnerTakeTurnsAndLeaveOthersAlone(t *testing.T) {
-	var s searches
-	done := s.begin(t.Context(), "bob")
+	var s locks
+	bob, alice := key{owner: "bob"}, key{owner: "alice"}
+	done, err := s.lock(t.Context(), bob)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s.begin(ctx, "bob") != nil {
+	if _, err := s.lock(ctx, bob); err == nil {
 		t.Error("two searches of one owner")
 	}
-	alice := s.begin(ctx, "alice")
-	if alice == nil {
-		t.Fatal("one owner waits for another")
+	other, err := s.lock(ctx, alice)
+	if err != nil {
+		t.Fatal("one owner waits for another, or a free turn is not taken when no time is left")
 	}
 	next := make(chan func())
-	go func() { next <- s.begin(t.Context(), "bob") }()
+	go func() {
+		unlock, err := s.lock(t.Context(), bob)
+		if err != nil {
+			t.Error(err)
+		}
+		next <- unlock
+	}()
 	done()
 	(<-next)()
-	if alice(); len(s.owners) != 0 {
-		t.Errorf("%d owners are left", len(s.owners))
+	if other(); len(s.held) != 0 {
+		t.Errorf("%d owners are left", len(s.held))
 	}
 }
 

@@ -39,16 +39,18 @@ func limitNotice(n core.Notice, dropRaw bool) core.Notice {
 		n.Raw, n.Err = fit(n.Raw), boundError(n.Err)
 		return n
 	case core.TurnBegan:
-		n.Raw, n.Prompt = fit(n.Raw), core.Short(n.Prompt, promptBytes)
+		n.Raw, n.Prompt = fit(n.Raw), short(n.Prompt, promptBytes)
 		return n
 	case core.Content:
-		delta := n.Payload.EventType().IsDelta() // has no words to cut
-		if delta && len(n.Raw) == 0 {
-			return same // nearly all notices are such: a copy would be allocated for each
+		switch n.Payload.(type) {
+		case core.MessageDelta, core.ReasoningDelta, core.ToolDelta, core.CommandOutputDelta: // nothing to cut
+			if len(n.Raw) == 0 {
+				return same // nearly all notices are such: a copy would be allocated for each
+			}
+			n.Raw = fit(n.Raw)
+			return n
 		}
-		if n.Raw = fit(n.Raw); !delta {
-			n.Payload = boundPayload(n.Payload)
-		}
+		n.Raw, n.Payload = fit(n.Raw), boundPayload(n.Payload)
 		return n
 	case core.RequestRaised:
 		n.Raw, n.Spec = fit(n.Raw), boundSpec(n.Spec)
@@ -58,13 +60,13 @@ func limitNotice(n core.Notice, dropRaw bool) core.Notice {
 		return n
 	case core.TurnEnded:
 		n.Raw = fit(n.Raw)
-		n.Result.StopReason = core.Short(n.Result.StopReason, wordBytes)
+		n.Result.StopReason = short(n.Result.StopReason, wordBytes)
 		n.Result.Error = boundTurnError(n.Result.Error)
 		n.Result.Warnings = boundNotes(n.Result.Warnings)
 		return n
 	case core.SessionChanged:
 		n.Raw = fit(n.Raw)
-		n.Model, n.ReasoningEffort = core.Short(n.Model, wordBytes), core.Short(n.ReasoningEffort, wordBytes)
+		n.Model, n.ReasoningEffort = short(n.Model, wordBytes), short(n.ReasoningEffort, wordBytes)
 		return n
 	}
 	return n
@@ -72,7 +74,7 @@ func limitNotice(n core.Notice, dropRaw bool) core.Notice {
 
 // boundReady cuts what an opening found out.
 func boundReady(r core.Ready) core.Ready {
-	r.Model, r.ReasoningEffort, r.Version = core.Short(r.Model, wordBytes), core.Short(r.ReasoningEffort, wordBytes), core.Short(r.Version, wordBytes)
+	r.Model, r.ReasoningEffort, r.Version = short(r.Model, wordBytes), short(r.ReasoningEffort, wordBytes), short(r.Version, wordBytes)
 	r.Warnings = boundNotes(r.Warnings)
 	return r
 }
@@ -80,35 +82,37 @@ func boundReady(r core.Ready) core.Ready {
 func boundPayload(p core.Payload) core.Payload {
 	switch p := p.(type) {
 	case core.ToolStarted:
-		p.Name, p.Kind = core.Short(p.Name, wordBytes), core.ToolKind(core.Short(string(p.Kind), wordBytes))
-		p.Title, p.CWD = core.Short(p.Title, sentenceBytes), core.Short(p.CWD, sentenceBytes)
+		p.Name, p.Kind = short(p.Name, wordBytes), core.ToolKind(short(string(p.Kind), wordBytes))
+		p.Title, p.CWD = short(p.Title, sentenceBytes), short(p.CWD, sentenceBytes)
 		return p
 	case core.ToolCompleted:
-		p.Error = core.Short(p.Error, promptBytes)
+		p.Error = short(p.Error, promptBytes)
 		return p
 	case core.PlanUpdated:
 		p.Steps = slices.Clone(p.Steps[:min(len(p.Steps), maxSteps)])
 		for i, s := range p.Steps {
-			p.Steps[i] = core.PlanStep{Text: core.Short(s.Text, sentenceBytes), Status: core.Short(s.Status, wordBytes)}
+			p.Steps[i] = core.PlanStep{Text: short(s.Text, sentenceBytes), Status: short(s.Status, wordBytes)}
 		}
 		return p
 	case core.Warning:
-		p.Message, p.Code = core.Short(p.Message, sentenceBytes), core.Short(p.Code, wordBytes)
+		p.Message, p.Code = short(p.Message, sentenceBytes), short(p.Code, wordBytes)
 		return p
 	case core.ProviderError:
-		p.Message, p.Code = core.Short(p.Message, sentenceBytes), core.Short(p.Code, wordBytes)
+		p.Message, p.Code = short(p.Message, sentenceBytes), short(p.Code, wordBytes)
 		return p
 	case core.ProviderEvent:
-		p.Kind = core.Short(p.Kind, wordBytes)
+		p.Kind = short(p.Kind, wordBytes)
 		return p
+	case core.MessageDelta, core.Message, core.ReasoningDelta, core.Reasoning, core.ToolDelta, core.CommandOutputDelta, core.FileChange, core.UsageUpdated, core.RateLimit:
+		return p // the work itself
 	}
-	return p
+	return core.JSONPayload{Type: p.EventType(), Data: rawJSON(core.EncodeData(p))}
 }
 
 // boundSpec cuts the words of a question. A choice whose value is too long to be
 // shown is left out, and so are choices beyond the bound; the question says so.
 func boundSpec(s core.RequestSpec) core.RequestSpec {
-	s.Prompt = core.Short(s.Prompt, promptBytes)
+	s.Prompt = short(s.Prompt, promptBytes)
 	if len(s.Questions) > 0 {
 		s.Questions = slices.Clone(s.Questions)
 	}
@@ -117,21 +121,21 @@ func boundSpec(s core.RequestSpec) core.RequestSpec {
 	}
 	if s.Details != nil {
 		d := *s.Details
-		d.Tool, d.Reason = core.Short(d.Tool, wordBytes), core.Short(d.Reason, promptBytes)
-		d.CWD, d.Path = core.Short(d.CWD, sentenceBytes), core.Short(d.Path, sentenceBytes)
+		d.Tool, d.Reason = short(d.Tool, wordBytes), short(d.Reason, promptBytes)
+		d.CWD, d.Path = short(d.CWD, sentenceBytes), short(d.Path, sentenceBytes)
 		s.Details = &d
 	}
 	return s
 }
 
 func boundQuestion(q core.Question) core.Question {
-	q.Prompt, q.Header = core.Short(q.Prompt, promptBytes), core.Short(q.Header, wordBytes)
+	q.Prompt, q.Header = short(q.Prompt, promptBytes), short(q.Header, wordBytes)
 	kept := make([]core.Choice, 0, min(len(q.Choices), maxChoices))
 	for _, c := range q.Choices {
 		if len(c.Value) > valueBytes || len(kept) == maxChoices {
 			continue
 		}
-		c.Label, c.Description = core.Short(c.Label, wordBytes), core.Short(c.Description, valueBytes)
+		c.Label, c.Description = short(c.Label, wordBytes), short(c.Description, valueBytes)
 		kept = append(kept, c)
 	}
 	if n := len(q.Choices) - len(kept); n > 0 {
@@ -146,7 +150,7 @@ func boundError(e *core.Error) *core.Error {
 		return e
 	}
 	c := *e
-	c.Message, c.Hint = core.Short(e.Message, sentenceBytes), core.Short(e.Hint, sentenceBytes)
+	c.Message, c.Hint = short(e.Message, sentenceBytes), short(e.Hint, sentenceBytes)
 	return &c
 }
 
@@ -155,7 +159,7 @@ func boundTurnError(e *core.TurnError) *core.TurnError {
 		return e
 	}
 	c := *e
-	c.Message = core.Short(e.Message, sentenceBytes)
+	c.Message = short(e.Message, sentenceBytes)
 	return &c
 }
 
@@ -163,7 +167,7 @@ func boundNotes(notes []string) []string {
 	n := min(len(notes), maxNotes)
 	out := make([]string, 0, n)
 	for _, w := range notes[:n] {
-		out = append(out, core.Short(w, sentenceBytes))
+		out = append(out, short(w, sentenceBytes))
 	}
 	if more := len(notes) - n; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
@@ -209,4 +213,14 @@ func rawJSON(raw []byte) json.RawMessage {
 		return core.EncodeData(string(raw))
 	}
 	return raw
+}
+
+// short returns s shortened to at most max bytes, on a character border, with
+// three dots in place of what was cut.
+func short(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	const dots = "..."
+	return core.Truncate(s, max-len(dots)) + dots
 }

@@ -52,10 +52,10 @@ func TestAChoiceThatCannotBeShownIsNotOfferedAndTheQuestionSaysSo(t *testing.T) 
 }
 
 func TestShortWordsStayAsTheyAre(t *testing.T) {
-	if got := core.Short("end_turn", wordBytes); got != "end_turn" {
+	if got := short("end_turn", wordBytes); got != "end_turn" {
 		t.Errorf("got %q", got)
 	}
-	if got := core.Short(strings.Repeat("\u00e9", wordBytes), wordBytes); len(got) > wordBytes || !strings.HasSuffix(got, "\u00e9...") {
+	if got := short(strings.Repeat("\u00e9", wordBytes), wordBytes); len(got) > wordBytes || !strings.HasSuffix(got, "\u00e9...") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -53,7 +53,7 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 			return core.SessionView{}, err
 		}
 	}
-	lost := c.HasNoDirectory(cfg.CWD)
+	lost := worksNowhere(c, cfg.CWD)
 	p, caps, err := h.checkConfig(c, &cfg)
 	if err != nil {
 		return core.SessionView{}, err

@@ -31,22 +31,14 @@ func processRow(r core.ProcessRecord) storedRow {
 func (h *Harness) eachPage(ctx context.Context, kind core.ResourceKind, q core.ListQuery, do func([]storedRow) error) error {
 	for {
 		var rows []storedRow
+		var err error
 		if kind == core.KindProcess {
-			recs, err := h.store.Processes(ctx, q)
-			if err != nil {
-				return core.StoreError(err)
-			}
-			for _, r := range recs {
-				rows = append(rows, processRow(r))
-			}
+			rows, err = storedRows(ctx, q, h.store.Processes, processRow)
 		} else {
-			recs, err := h.store.Sessions(ctx, q)
-			if err != nil {
-				return core.StoreError(err)
-			}
-			for _, r := range recs {
-				rows = append(rows, sessionRow(r))
-			}
+			rows, err = storedRows(ctx, q, h.store.Sessions, sessionRow)
+		}
+		if err != nil {
+			return err
 		}
 		if err := do(rows); err != nil || len(rows) < q.Limit {
 			return err
@@ -54,4 +46,13 @@ func (h *Harness) eachPage(ctx context.Context, kind core.ResourceKind, q core.L
 		last := rows[len(rows)-1]
 		q.Before = core.Cursor(last.created, last.id)
 	}
+}
+
+func storedRows[R any](ctx context.Context, q core.ListQuery, list func(context.Context, core.ListQuery) ([]R, error), row func(R) storedRow) ([]storedRow, error) {
+	recs, err := list(ctx, q)
+	rows := make([]storedRow, len(recs))
+	for i, r := range recs {
+		rows[i] = row(r)
+	}
+	return rows, core.StoreError(err)
 }

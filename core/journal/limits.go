@@ -12,7 +12,7 @@ const (
 	// ringPartBytes is how much of them goes at once.
 	ringPartBytes   = 32 << 10
 	StoreRetryFirst = time.Second
-	StoreRetryMost  = 30 * time.Second
+	storeRetryMost  = 30 * time.Second
 	// RecoverTimeout bounds each step of an attempt to become durable again.
 	RecoverTimeout = 2 * time.Second
 	// sinceBytes is how much a session does during such an attempt that is
@@ -21,7 +21,7 @@ const (
 	// RewriteRoom is how many numbers an attempt leaves free that may have to
 	// end what a failed batch left open: its turns and requests.
 	RewriteRoom = 2 * core.MaxPage
-	// LostTurns bounds, per kind, what a degraded session remembers for the
+	// lostTurns bounds, per kind, what a degraded session remembers for the
 	// store's return.
-	LostTurns = 256
+	lostTurns = 256
 )

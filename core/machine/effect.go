@@ -6,8 +6,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Effect is what the machine asks for: the closed set below. The host carries
-// effects out in order, those that leave the process only after the commit.
+// Effect is what the machine asks for: one of the types below. The host carries
+// effects out in order. Those that others can notice come after the commit that
+// makes the others durable, except that timers move at once.
 type Effect interface{ effect() }
 
 // Append journals an event. Data is marshalled by the host.
@@ -64,10 +65,11 @@ type Open struct {
 	Config core.SessionConfig
 }
 
-// CancelOpen ends an opening; its Opened still comes.
+// CancelOpen ends an opening. Its Opened still comes.
 type CancelOpen struct{ Epoch uint64 }
 
-// Hangup ends the conversation and its tree, politely for Grace.
+// Hangup ends the conversation and its process tree: politely for Grace, by force
+// after it.
 type Hangup struct {
 	Epoch uint64
 	Grace time.Duration

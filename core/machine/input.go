@@ -6,11 +6,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Token names a caller who waits for one Reply. Zero means that nobody waits.
+// Token names a caller who waits for one reply. Zero means that nobody waits.
 type Token uint64
 
-// Input is what the machine eats: the closed set below. What is random or
-// known only outside (ids, keys) comes in with it.
+// Input is what the machine steps: one of the types below. What is random or known
+// only outside (ids, keys, the operator's policy) comes in with it.
 type Input interface{ input() }
 
 // Start opens a new session.
@@ -60,8 +60,8 @@ type Respond struct {
 	Key       *core.KeyRecord
 }
 
-// Ask says that a person is being shown a request, or what became of it. The
-// first to show it wins; a person is asked once.
+// Ask reports that a person is being shown a request, or what became of that. A
+// person is asked once: the first Ask with AskedNow wins.
 type Ask struct {
 	Token     Token
 	RequestID string
@@ -107,8 +107,8 @@ type Opened struct {
 	Refused *core.Error
 }
 
-// Notice is a provider's notice. TurnID and RequestID are fresh ids, used if
-// the notice makes a turn or a request.
+// Notice is a provider's notice. TurnID and RequestID are fresh ids, for the case
+// that the notice makes a turn or a request.
 type Notice struct {
 	Epoch     uint64
 	Notice    core.Notice
@@ -116,26 +116,26 @@ type Notice struct {
 	RequestID string
 }
 
-// LinkLost says that the conversation broke and its tree is gone.
+// LinkLost reports that the conversation broke and that its process tree is gone.
 type LinkLost struct {
 	Epoch uint64
 	Err   *core.TurnError
 }
 
-// HungUp says that Conn.Close has returned: the tree is gone.
+// HungUp reports that Conn.Close has returned: the process tree is gone.
 type HungUp struct{ Epoch uint64 }
 
-// TimerDue says that an armed timer is due.
+// TimerDue reports that an armed timer is due.
 type TimerDue struct{ Timer TimerID }
 
-// StoreFailed says that a commit failed. Stop is the operator's policy.
+// StoreFailed reports that a commit failed. Stop is the operator's policy.
 type StoreFailed struct {
 	Message string
 	Stop    bool
 }
 
-// StoreRecovered says that the store works again; events in between were
-// live only.
+// StoreRecovered reports that the store works again, and which events were live
+// only.
 type StoreRecovered struct{ LostFrom, LostTo uint64 }
 
 func (Start) input()          {}
@@ -157,7 +157,7 @@ func (TimerDue) input()       {}
 func (StoreFailed) input()    {}
 func (StoreRecovered) input() {}
 
-// TimerKind says what a timer bounds.
+// TimerKind is what a timer limits.
 type TimerKind int
 
 // What timers bound.

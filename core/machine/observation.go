@@ -83,35 +83,29 @@ func (o *observations) ended(of OperationKey, e core.Ended) {
 	o.out = append(o.out, Observation{Of: of, Ended: &e})
 }
 
-func (o *observations) signal(name core.SignalName, e Append, kind string, reason core.Reason) {
-	c := o.s.Base.Config
-	o.out = append(o.out, Observation{Signal: &core.Signal{Name: name, Provider: c.Provider, Session: c.SessionID,
-		Turn: e.TurnID, Request: e.RequestID, Kind: kind, Reason: reason}})
-}
+// signals are the events that are counted, by type.
+var signals = map[core.EventType]core.SignalName{core.TransportError: core.LinkWasLost, core.RequestCreated: core.RequestWasCreated, core.RequestResolved: core.RequestWasResolved,
+	core.RequestExpired: core.RequestWasExpired, core.StoreFailure: core.StoreHasFailed, core.StoreRecovered: core.StoreHasRecovered}
 
 func (o *observations) appended(e Append) {
+	if name := signals[e.Type]; name != "" {
+		c := o.s.Base.Config
+		s := &core.Signal{Name: name, Provider: c.Provider, Session: c.SessionID, Turn: e.TurnID, Request: e.RequestID}
+		switch d := e.Data.(type) {
+		case RequestData:
+			s.Kind = string(d.Request.Kind)
+		case ExpiredData:
+			s.Reason = d.Reason
+		}
+		o.out = append(o.out, Observation{Signal: s})
+	}
 	switch e.Type {
 	case core.SessionReady:
 		o.began(OperationKey{Name: core.OpSession}, "")
-	case core.SessionClosed, core.SessionFailed, core.SessionKilled:
-		o.sessionEnded()
-	case core.TransportError:
-		o.signal(core.LinkWasLost, e, "", "")
+	case core.SessionClosed, core.SessionFailed, core.SessionKilled, core.TransportError:
 		o.sessionEnded()
 	case core.TurnAccepted:
 		o.began(OperationKey{Name: core.OpTurn, Turn: e.TurnID}, "")
-	case core.RequestCreated:
-		d, _ := e.Data.(RequestData)
-		o.signal(core.RequestWasCreated, e, string(d.Request.Kind), "")
-	case core.RequestResolved:
-		o.signal(core.RequestWasResolved, e, "", "")
-	case core.RequestExpired:
-		d, _ := e.Data.(ExpiredData)
-		o.signal(core.RequestWasExpired, e, "", d.Reason)
-	case core.StoreFailure:
-		o.signal(core.StoreHasFailed, e, "", "")
-	case core.StoreRecovered:
-		o.signal(core.StoreHasRecovered, e, "", "")
 	}
 	if d, ok := e.Data.(*TerminalData); ok {
 		o.turnEnded(e.TurnID, d)

@@ -2,9 +2,9 @@ package machine
 
 import "github.com/harness-mcp/harness-mcp/core"
 
-// Restore builds the machine's state from what a store holds of a session: an
-// ended or unavailable one as it is, a live one as its dead server left it, to
-// be given an Recover.
+// Restore returns the state of a session as a store has it. An ended or unavailable
+// one is as it was. A live one is as its dead server left it, and to be given an
+// Recover. last is the turn that ended last, or nil.
 func Restore(rec core.SessionRecord, caps core.Capabilities, turns []core.TurnRecord, requests []core.Request, last *core.Turn) State {
 	s := rec.Session
 	st := NewState(rec.Launch, caps, s.Durability, s.UpdatedAt)
@@ -29,7 +29,8 @@ func Restore(rec core.SessionRecord, caps core.Capabilities, turns []core.TurnRe
 	return st
 }
 
-// restoreWork puts back the turns and requests that a dead server left open.
+// restoreWork restores the turns and requests that a dead server left open. A
+// request that was claimed has a Claim without a caller.
 func restoreWork(st *State, s core.Session, turns []core.TurnRecord, requests []core.Request) {
 	byID := map[string]core.TurnRecord{}
 	for _, t := range turns {

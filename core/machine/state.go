@@ -10,9 +10,10 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// State is what the machine knows of one session: facts, never a status. It is
-// copied by value; what its pointers and slices reach is never changed in
-// place, so an old State stays true.
+// State is what the machine knows of one session: facts, from which the status is
+// derived. It is copied by value; what its pointers and slices reach is never
+// changed in place, so that an old State stays true. The host goes back to the State
+// before a batch that was not stored.
 type State struct {
 	Base  *Base
 	Epoch uint64
@@ -27,7 +28,7 @@ type State struct {
 	Closing *Closing
 
 	// Turn is the caller's turn; ProviderTurn is one that the provider began by
-	// itself. When both are set, ours waits behind theirs.
+	// itself. When both are set, the caller's waits behind the provider's.
 	Turn         *ActiveTurn
 	ProviderTurn *ActiveTurn
 	Queue        []QueuedTurn
@@ -53,7 +54,7 @@ type State struct {
 	UpdatedAt  time.Time
 }
 
-// Base is what never changes while a session lives in one instance.
+// Base is what does not change while a session is in one instance.
 type Base struct {
 	Config       core.SessionConfig
 	Capabilities unique.Handle[core.Capabilities] // kept once for all that have the same
@@ -63,7 +64,7 @@ type Base struct {
 	CheckSchema core.SchemaCheck `json:"-"`
 }
 
-// Link is where the provider conversation stands.
+// Link is the phase of the provider conversation.
 type Link int
 
 // The phases of a link.
@@ -75,7 +76,7 @@ const (
 	LinkDown   // we ended it
 )
 
-// End is the word of an ended session.
+// End is how a session ended.
 type End int
 
 // How a session ends, the stronger word later. EndGone is one that never
@@ -88,7 +89,7 @@ const (
 	EndGone
 )
 
-// Opening is what is known of a conversation that is being opened.
+// Opening is a conversation that is being opened.
 type Opening struct {
 	Token Token // of the starter; 0 once it has been answered
 	// Prior is what a failed resume restores; nil for a new session.
@@ -97,7 +98,7 @@ type Opening struct {
 	Warnings []string // to be told when it is ready
 }
 
-// Closing is the end of a session, decided and not yet carried out.
+// Closing is the end of a session that is decided and not carried out yet.
 type Closing struct {
 	Word   End
 	Reason core.Reason
@@ -115,7 +116,7 @@ const (
 	PhaseRunning
 )
 
-// Intent is how far a wish to stop a turn has come.
+// Intent is how far the wish to stop a turn has come.
 type Intent int
 
 // The wish to stop a turn.
@@ -125,7 +126,7 @@ const (
 	IntentSent            // the provider has been asked
 )
 
-// ActiveTurn is a turn that has been admitted and has no terminal yet.
+// ActiveTurn is a turn that was admitted and has no terminal event yet.
 type ActiveTurn struct {
 	Rec    core.Turn // the snapshot; its Status is derived when read
 	Name   string
@@ -164,7 +165,7 @@ type OpenRequest struct {
 	Claim *Claim
 }
 
-// Claim is an answer that the provider is being told.
+// Claim is an answer to a request that is on its way to the provider.
 type Claim struct {
 	Op       core.OpID
 	Token    Token
@@ -174,7 +175,7 @@ type Claim struct {
 	Key      *core.KeyRecord
 }
 
-// QueuedTurn waits for the turns before it.
+// QueuedTurn is a turn that waits behind others.
 type QueuedTurn struct {
 	Rec   core.Turn
 	Input core.TurnInput
@@ -191,7 +192,7 @@ type PendingOp struct {
 	Key     *core.KeyRecord
 }
 
-// OpKind names the kinds of pending ops.
+// OpKind is the kind of a pending op.
 type OpKind int
 
 // The kinds of pending ops.
@@ -201,7 +202,7 @@ const (
 	OpDismiss // an answer given by core itself: on expiry, or for no turn
 )
 
-// NewState gives the state of a session that is about to be opened.
+// NewState returns the state of a session that is about to be opened.
 func NewState(cfg core.SessionConfig, caps core.Capabilities, d core.Durability, now time.Time) State {
 	return State{
 		Base:         &Base{Config: cfg, Capabilities: unique.Make(caps), CreatedAt: now},
@@ -212,7 +213,7 @@ func NewState(cfg core.SessionConfig, caps core.Capabilities, d core.Durability,
 	}
 }
 
-// Status derives the session's word from the facts.
+// Status derives the session's status from the facts.
 func (s State) Status() core.SessionStatus {
 	switch s.End {
 	case EndClosed, EndGone:
@@ -244,8 +245,8 @@ func (s State) Status() core.SessionStatus {
 	return core.StatusIdle
 }
 
-// Active gives the turn that the provider works on, or ours that is starting:
-// the provider's own first.
+// Active returns the turn that the provider works on, or the caller's that is
+// starting; nil for none. The provider's own turn comes first.
 func (s State) Active() *ActiveTurn {
 	if s.ProviderTurn != nil {
 		return s.ProviderTurn
@@ -253,7 +254,7 @@ func (s State) Active() *ActiveTurn {
 	return s.Turn
 }
 
-// Status derives a turn's word from the facts.
+// Status derives a turn's status from the facts.
 func (t *ActiveTurn) Status() core.TurnStatus {
 	switch {
 	case t.Intent != IntentNone:
@@ -266,14 +267,14 @@ func (t *ActiveTurn) Status() core.TurnStatus {
 	return core.TurnIsRunning
 }
 
-// Snapshot gives the turn as callers read it.
+// Snapshot returns the turn as callers read it.
 func (t *ActiveTurn) Snapshot() core.Turn {
 	r := t.Rec
 	r.Status = t.Status()
 	return r
 }
 
-// Snapshot gives the session as callers read it; LastSeq is the host's to fill.
+// Snapshot returns the session as callers read it. The host fills in LastSeq.
 func (s State) Snapshot() core.Session {
 	c := s.Base.Config
 	out := core.Session{
@@ -296,7 +297,7 @@ func (s State) Snapshot() core.Session {
 	return out
 }
 
-// View gives the session with everything that hangs on it.
+// View returns the session with its turns and open requests.
 func (s State) View() core.SessionView {
 	v := core.SessionView{Session: s.Snapshot(), Last: s.Last, Capabilities: s.Base.Capabilities.Value()}
 	if t := s.Active(); t != nil {
@@ -346,8 +347,8 @@ func (s *State) HasTurn(id string) bool {
 		slices.ContainsFunc(s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == id })
 }
 
-// openRequest returns the first open request that is holds for, with its turn
-// and its place in it; a nil turn when there is none.
+// openRequest returns the first open request for which is returns true, as its turn
+// and its index there. The turn is nil when there is none.
 func (s *State) openRequest(is func(OpenRequest) bool) (*ActiveTurn, int) {
 	for t := range s.Turns() {
 		if i := slices.IndexFunc(t.Requests, is); i >= 0 {
@@ -357,9 +358,14 @@ func (s *State) openRequest(is func(OpenRequest) bool) (*ActiveTurn, int) {
 	return nil, -1
 }
 
+// request is openRequest by our id.
+func (s *State) request(id string) (*ActiveTurn, int) {
+	return s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id })
+}
+
 // HasRequest reports whether a request is open.
 func (s *State) HasRequest(id string) bool {
-	t, _ := s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id })
+	t, _ := s.request(id)
 	return t != nil
 }
 
@@ -375,7 +381,8 @@ func (s *State) Works(turn string) bool {
 	return t != nil && len(t.Requests) == 0
 }
 
-// queued gives the turns that wait: ours behind a provider's turn is first.
+// queued returns the turns that wait. The caller's, behind a turn of the provider's,
+// is first.
 func (s State) queued() []core.Turn {
 	out := make([]core.Turn, 0, len(s.Queue)+1)
 	if s.ProviderTurn != nil && s.Turn != nil {

@@ -8,23 +8,25 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Step is the only code that decides anything: what a session does on an input
-// is here and in the other step files, and nowhere else. It has no goroutine,
-// clock, channel or I/O, and no randomness; the order of inputs is the only
-// thing that a race can be.
+// Step returns the state after an input and what the host is to do. It is the only
+// code that decides what a session does; it has no goroutine, clock, channel, I/O
+// or randomness, so that a race is the order of its inputs and nothing else.
 //
 // A command at the wrong time gets a coded reply and leaves the State equal. A
-// notice at the wrong time becomes a provider_event. Every token gets exactly
-// one reply.
+// notice at the wrong time becomes a provider_event. Every token gets exactly one
+// reply, now or later.
+//
+// Each method for an input has a table above it: what it does in which status.
+// The whole table, one line for each input and state, is testdata/table.golden.
 func Step(s State, in Input, now time.Time) (State, []Effect) {
 	m := machine{s: s, now: now}
 	m.take(in)
 	return m.s, m.out
 }
 
-// StepAll steps inputs that came together: the same as step for one after
-// another, but what they change is copied once and not by each. That is half
-// of what a delta costs here.
+// StepAll steps inputs that came together. It returns what step returns for one
+// after another, but copies a turn once for all of them: for a delta that is half
+// of the cost.
 func StepAll(s State, ins []Input, now time.Time) (State, []Effect) {
 	m := machine{s: s, now: now, out: make([]Effect, 0, len(ins)+effectsAtFirst)}
 	for _, in := range ins {
@@ -33,18 +35,18 @@ func StepAll(s State, ins []Input, now time.Time) (State, []Effect) {
 	return m.s, m.out
 }
 
-// machine is one step under way, or some: the state as it becomes, and the
-// effects.
+// machine is a step in progress, or several: the state as it becomes, and the
+// effects so far.
 type machine struct {
 	s   State
 	now time.Time
 	out []Effect
-	// own are copies of active turns that this machine has made, ours and the
-	// provider's: nobody else has them yet, so they are changed in place.
+	// own are the copies of active turns that this machine has made, the caller's
+	// and the provider's. Nobody else has them yet, so they are changed in place.
 	own [2]*ActiveTurn
 }
 
-// take is one step.
+// take steps one input, and notes the time if it changed what is stored.
 func (m *machine) take(in Input) {
 	before := len(m.out)
 	m.step(in)
@@ -62,7 +64,7 @@ func (m *machine) step(in Input) {
 	case Opened:
 		m.opened(in)
 	case Prompt:
-		m.refuse(in.Token, m.send(in))
+		m.refuse(in.Token, m.prompt(in))
 	case Steer:
 		m.refuse(in.Token, m.steer(in))
 	case Respond:
@@ -105,7 +107,7 @@ func (m *machine) step(in Input) {
 	}
 }
 
-// changed says whether a step with these effects changed what is stored of the
+// changed reports whether a step with these effects changed what is stored of the
 // session.
 func changed(out []Effect) bool {
 	return slices.ContainsFunc(out, func(e Effect) bool {
@@ -117,7 +119,8 @@ func changed(out []Effect) bool {
 	})
 }
 
-// notice sorts a provider's report to the part that knows it.
+// notice steps a notice of the present epoch while the link is up. A notice of
+// another epoch, or of an ended session, has no effect.
 func (m *machine) notice(in Notice) {
 	switch n := in.Notice.(type) {
 	case core.OpDone:
@@ -139,7 +142,9 @@ func (m *machine) notice(in Notice) {
 	}
 }
 
-// opDone gives an op's outcome to whoever sent it.
+// opDone steps the outcome of an op: of a turn's start, of an interrupt, of the
+// answer to a request, or of a command of m.s.Ops. An op is matched by its id. The
+// outcome of one that is not waited for becomes a provider_event.
 func (m *machine) opDone(n core.OpDone) {
 	for t := range m.s.Turns() {
 		switch {
@@ -169,15 +174,9 @@ func (m *machine) opDone(n core.OpDone) {
 	m.append(core.TypeProviderEvent, core.ProviderEvent{Kind: "late_op_done"}, raw(n.Raw))
 }
 
-// sessionChanged takes a fact that the provider reported.
+// sessionChanged steps a fact that the provider reported. It journals
+// session_updated if the fact is new.
 func (m *machine) sessionChanged(n core.SessionChanged) {
-	set := func(dst *string, v string) bool {
-		if v == "" || *dst == v {
-			return false
-		}
-		*dst = v
-		return true
-	}
 	d := dataUpdated{ProviderSessionID: n.ProviderSessionID, Changes: core.Changes{Model: n.Model, ReasoningEffort: n.ReasoningEffort}}
 	a := set(&m.s.ProviderSessionID, n.ProviderSessionID)
 	b := set(&m.s.Model, n.Model)
@@ -189,8 +188,19 @@ func (m *machine) sessionChanged(n core.SessionChanged) {
 
 // Small steps that all parts use.
 
-// appendOpt is what an event has beside its data; what is empty adds nothing.
-// It is a value, since a function would be garbage of every event.
+// set gives dst a value, unless the value is zero, and reports whether that changed
+// dst.
+func set[T comparable](dst *T, v T) bool {
+	var zero T
+	if v == zero || *dst == v {
+		return false
+	}
+	*dst = v
+	return true
+}
+
+// appendOpt is what an event has beside its data. An empty field adds nothing. It
+// is a value, since a function would be allocated for each event.
 type appendOpt struct {
 	turn, request, late string
 	raw                 []byte
@@ -201,8 +211,8 @@ func ofTurn(id string) appendOpt         { return appendOpt{turn: id} }
 func ofRequest(r core.Request) appendOpt { return appendOpt{turn: r.TurnID, request: r.ID} }
 func lateFor(turn string) appendOpt      { return appendOpt{late: turn} }
 
-// effectsAtFirst is room for what most steps ask for, so that the list grows
-// only in rare ones.
+// effectsAtFirst is the first capacity of the list of effects. Most steps have
+// fewer.
 const effectsAtFirst = 8
 
 func (m *machine) do(e Effect) {
@@ -225,7 +235,7 @@ func (m *machine) append(t core.EventType, data any, opts ...appendOpt) {
 	m.do(a)
 }
 
-// arm sets a timer unless its bound is none.
+// arm sets a timer, or moves it. A limit of zero or less is none.
 func (m *machine) arm(id TimerID, d time.Duration) {
 	if d > 0 {
 		m.do(Arm{Timer: id, At: m.now.Add(d)})
@@ -247,7 +257,7 @@ func (m *machine) refuse(t Token, err *core.Error) {
 	}
 }
 
-// keep stores the key of a call that has had its effect.
+// keep stores the idempotency key of a call that has had its effect.
 func (m *machine) keep(k *core.KeyRecord, turn, request string) {
 	if k == nil {
 		return
@@ -257,7 +267,7 @@ func (m *machine) keep(k *core.KeyRecord, turn, request string) {
 	m.do(Keep{Key: c})
 }
 
-// newOp numbers an op.
+// newOp returns the id of the next op.
 func (m *machine) newOp() core.OpID {
 	id := m.s.NextOp
 	m.s.NextOp++
@@ -266,7 +276,12 @@ func (m *machine) newOp() core.OpID {
 
 func (m *machine) timeouts() core.Timeouts { return m.s.Base.Config.Timeouts }
 
-// notUsable gives the reason why a session takes no work now, nil if it does.
+// notUsable returns the reason why a session takes no work now, nil if it does.
+//
+//	opening                        session_unavailable, retryable
+//	unavailable                    session_unavailable
+//	closing, closed, failed,
+//	killed                         session_closed
 func (m *machine) notUsable() *core.Error {
 	st := m.s.Status()
 	id := m.s.Base.Config.SessionID
@@ -284,7 +299,7 @@ func (m *machine) notUsable() *core.Error {
 	return nil
 }
 
-// can refuses what the provider cannot do, before it is sent.
+// can returns the refusal of what the provider cannot do, before it is sent.
 func (m *machine) can(s core.Support, what string) *core.Error {
 	if s.OK() {
 		return nil

@@ -6,11 +6,15 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// ask notes that a person is asked, or that a person gave no answer. Neither
-// ends the request: it expires at its own time, and until then any answer
-// counts.
+// ask notes that a person is being asked, or that a person gave no answer. Neither
+// ends the request: it expires at its own time, and any answer counts until then.
+//
+//	awaiting_input                 noted; a second AskedNow gets command_in_progress
+//	awaiting_input, with an
+//	answer on its way              request_not_pending
+//	any other                      request_not_pending
 func (m *machine) ask(in Ask) *core.Error {
-	t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == in.RequestID })
+	t, i := m.s.request(in.RequestID)
 	if t == nil {
 		return NotPending(in.RequestID, core.RequestDoneExpired)
 	}
@@ -23,13 +27,13 @@ func (m *machine) ask(in Ask) *core.Error {
 			WithHint("await the turn for the answer.")
 	}
 	m.asked(t, i, in.Said, in.For)
-	t, i = m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == in.RequestID })
+	t, i = m.s.request(in.RequestID)
 	m.reply(in.Token, t.Requests[i].snapshot())
 	return nil
 }
 
-// asked puts down where the asking of a person stands. What a person said is
-// not taken back by a wait that ends later.
+// asked notes how far the asking of a person has come. An end of the wait that
+// comes after the person's word changes nothing.
 func (m *machine) asked(t *ActiveTurn, i int, said string, wait time.Duration) {
 	q := t.Requests[i]
 	id := TimerID{Kind: TimerAsk, ID: q.Rec.ID}
@@ -42,6 +46,5 @@ func (m *machine) asked(t *ActiveTurn, i int, said string, wait time.Duration) {
 		}
 	}
 	q.Rec.AskedUser = said
-	m.setRequest(t, i, q)
-	m.do(PutRequest{Request: q.snapshot()})
+	m.putRequest(t, i, q)
 }

@@ -6,47 +6,43 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// close ends the session: politely, or now with force.
+// close ends the session: politely, or with Force at once.
+//
+//	opening                        cancels the opening; the starter gets start_failed
+//	idle to cancelling             closing: see beginClose; with Force see retire
+//	closing                        waits with the others; with Force ends it at once
+//	unavailable                    closed, or killed, and the reply
+//	closed, failed, killed         the reply
+//
+// The reply comes when the process tree of the agent is gone.
 func (m *machine) close(in Close) {
-	st := m.s.Status()
-	switch {
-	case st.Ended():
-		m.keep(in.Key, "", "")
-		m.reply(in.Token, m.s.View())
-		return
-	case st == core.StatusUnavailable:
-		word := EndClosed
-		if in.Force {
-			word = EndKilled
-		}
+	st, word := m.s.Status(), EndClosed
+	if in.Force {
+		word = EndKilled
+	}
+	if st == core.StatusUnavailable {
 		m.ended(word, m.s.Reason)
-		m.keep(in.Key, "", "")
-		m.reply(in.Token, m.s.View())
-		return
 	}
 	m.keep(in.Key, "", "")
-	if m.s.Link == LinkOpening {
-		word := EndClosed
-		if in.Force {
-			word = EndKilled
-		}
+	switch {
+	case st.Ended() || st == core.StatusUnavailable:
+		m.reply(in.Token, m.s.View())
+	case m.s.Link == LinkOpening:
 		m.cancelOpening(core.Errorf(core.CodeStartFailed, "the session was closed while it opened").WithHint("Start it again if it is still wanted."),
 			word, core.ReasonSessionClosed, in.Token)
-		return
-	}
-	if in.Force {
-		m.kill(in.Token)
-		return
-	}
-	if m.s.Closing != nil {
+	case in.Force: // also in the middle of a close
+		m.retire(EndKilled, core.ReasonForcedStop, 0)
 		m.joinClosing(in.Token)
-		return
+	case m.s.Closing != nil:
+		m.joinClosing(in.Token)
+	default:
+		m.beginClose("", in.Token)
 	}
-	m.beginClose("", in.Token)
 }
 
-// beginClose is the polite end: no new work, the queue dropped, the active
-// turn interrupted, then the provider closed.
+// beginClose is the polite end. Its order: no new work, the queue dropped, active
+// turns interrupted, and once no turn is left the provider closed. So a turn gets
+// the provider's own verdict if that comes in time.
 func (m *machine) beginClose(reason core.Reason, token Token) {
 	m.s.Closing = &Closing{Word: EndClosed, Reason: reason}
 	m.joinClosing(token)
@@ -58,8 +54,8 @@ func (m *machine) beginClose(reason core.Reason, token Token) {
 	m.closeOn()
 }
 
-// closeOn goes on with a close: to the end of ours that stood behind the
-// provider's turn, and to the end of the link once no turn is left.
+// closeOn continues a close: the caller's turn that was behind the provider's runs
+// to its end, and the link is hung up once no turn is left.
 func (m *machine) closeOn() {
 	switch t := m.s.Turn; {
 	case m.s.ProviderTurn != nil:
@@ -70,7 +66,7 @@ func (m *machine) closeOn() {
 	}
 }
 
-// hangup ends the provider, once, and bounds the wait for it.
+// hangup ends the provider, once. TimerHangup limits the wait for it.
 func (m *machine) hangup(grace time.Duration) {
 	if m.s.Closing.HungUp {
 		return
@@ -86,6 +82,7 @@ func (c *Closing) hungUp() *Closing {
 	return &d
 }
 
+// joinClosing adds a caller that waits for the end.
 func (m *machine) joinClosing(t Token) {
 	if t == 0 {
 		return
@@ -95,13 +92,11 @@ func (m *machine) joinClosing(t Token) {
 	m.s.Closing = &c
 }
 
-// kill ends everything now, also in the middle of a close.
-func (m *machine) kill(token Token) {
-	m.retire(EndKilled, core.ReasonForcedStop, 0)
-	m.joinClosing(token)
-}
-
-// shutdown ends the session with the server: no verdict is waited for.
+// shutdown ends the session with the server. No verdict is waited for.
+//
+//	opening                        cancels the opening; the starter gets shutting_down
+//	idle to closing                retired; the agent has ShutdownGrace
+//	any other                      nothing
 func (m *machine) shutdown() {
 	switch {
 	case !m.s.Status().Live():
@@ -113,9 +108,11 @@ func (m *machine) shutdown() {
 	}
 }
 
-// retire ends a live session without waiting for the provider's verdict: open
-// requests expire, turns end as interrupted, the tree is ended. A failure's
-// turn has its own terminal before this.
+// retire ends a live session without waiting for the provider's verdict. Its
+// order: open requests expire, turns end as interrupted, the queue and pending
+// commands end, and the process tree is ended within grace. The turn that made a
+// session fail has its own terminal event before this. A word that is stronger than
+// the one of an earlier close stays.
 func (m *machine) retire(word End, reason core.Reason, grace time.Duration) {
 	var tokens []Token
 	hungUp := false
@@ -143,7 +140,11 @@ func (m *machine) retire(word End, reason core.Reason, grace time.Duration) {
 	m.hangup(grace)
 }
 
-// hungUp says that the tree is gone: the session has come to its end.
+// hungUp steps the end of the process tree.
+//
+//	opening, being closed          nothing is left of the opening
+//	closing, hung up               closed, failed or killed, and the replies
+//	any other                      nothing
 func (m *machine) hungUp() {
 	if m.s.Closing == nil || !m.s.Closing.HungUp {
 		return
@@ -157,8 +158,8 @@ func (m *machine) hungUp() {
 	}
 }
 
-// finish is the end of a closing: the last event of the epoch, then whoever
-// waited is told.
+// finish is the end of a close: the last event of the epoch, then the replies to
+// those who waited.
 func (m *machine) finish() {
 	c := m.s.Closing
 	m.disarm(TimerID{Kind: TimerHangup})
@@ -169,7 +170,7 @@ func (m *machine) finish() {
 	m.replyClosed(c.Tokens)
 }
 
-// ended writes the terminal word of the session.
+// ended sets and journals how the session ended.
 func (m *machine) ended(word End, reason core.Reason) {
 	m.s.End, m.s.Reason = word, reason
 	m.append(map[End]core.EventType{EndClosed: core.SessionClosed, EndFailed: core.SessionFailed, EndKilled: core.SessionKilled}[word],
@@ -183,8 +184,13 @@ func (m *machine) replyClosed(tokens []Token) {
 	}
 }
 
-// linkLost ends what hung on a conversation that broke. A close that was under
-// way is complete.
+// linkLost steps the loss of the conversation; its process tree is gone.
+//
+//	idle                           unavailable
+//	starting to cancelling         unavailable; turns end as failed, or as interrupted if
+//	                               that was asked for; the queue is dropped
+//	closing                        closed: what the close waited for has happened
+//	any other, or another epoch    nothing
 func (m *machine) linkLost(err *core.TurnError) {
 	if m.s.Closing != nil {
 		m.lostWhileClosing(err)
@@ -200,7 +206,9 @@ func (m *machine) lostWhileClosing(err *core.TurnError) {
 	m.finish()
 }
 
-// lose makes the session unavailable: readable, closable, resumable.
+// lose makes the session unavailable: it can be read, closed and resumed. Turns
+// get their terminal events first. A turn that nobody wanted to end failed by the
+// loss, one whose time-out stopped it failed by that, and any other is interrupted.
 func (m *machine) lose(err *core.TurnError, reason core.Reason) {
 	m.append(core.TransportError, dataEnded{Reason: reason, Error: err})
 	m.disarm(TimerID{Kind: TimerSessionIdle})

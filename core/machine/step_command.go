@@ -6,8 +6,17 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// interrupt asks for the end of a turn, or takes a queued one out. Asking
-// again is acknowledged and changes nothing.
+// interrupt asks for the end of a turn, or takes a queued one out. A repeated one
+// is acknowledged and changes nothing. The table is for the active turn.
+//
+//	starting                       recorded; sent once the provider accepts the turn
+//	running, awaiting_input        open requests expire, the provider is asked
+//	cancelling, closing            acknowledged
+//	idle                           no_active_turn, but with ClearQueue acknowledged
+//	opening, unavailable, ended    no_active_turn
+//
+// A turn that is neither active nor queued gets turn_not_active. ClearQueue also
+// ends every queued turn.
 func (m *machine) interrupt(in Interrupt) *core.Error {
 	if in.TurnID != "" {
 		if i := slices.IndexFunc(m.s.Queue, func(q QueuedTurn) bool { return q.Rec.ID == in.TurnID }); i >= 0 {
@@ -43,6 +52,7 @@ func (m *machine) interrupt(in Interrupt) *core.Error {
 	return nil
 }
 
+// notActive is the refusal of a turn id that is not of an active turn.
 func (m *machine) notActive(id string) *core.Error {
 	e := core.Errorf(core.CodeTurnNotActive, "turn %s does not run in this session", id).
 		WithHint("inspect {id: %q} shows how it ended.", id).WithDetail("turn_id", id)
@@ -68,7 +78,7 @@ func (m *machine) interrupted(in Interrupt, id string) {
 	m.reply(in.Token, r)
 }
 
-// interruptQueued takes a waiting turn out; the others close up.
+// interruptQueued takes the i-th queued turn out of the queue.
 func (m *machine) interruptQueued(in Interrupt, i int) {
 	q := m.s.Queue[i]
 	m.s.Queue = slices.Delete(slices.Clone(m.s.Queue), i, i+1)
@@ -81,8 +91,11 @@ func (m *machine) interruptQueued(in Interrupt, i int) {
 	m.reply(in.Token, core.InterruptResult{Turn: rec, QueuedTurns: len(m.s.Queue)})
 }
 
-// stopTurn wants a turn to end, because a caller asked or for a cause of ours.
-// withdraw names a request that has just expired and has no answer yet.
+// stopTurn begins to end a turn, because a caller asked for it or for a cause of
+// the harness. Its order: requests that nobody is answering expire, the wish is
+// journaled, TimerInterrupt limits the wait for a verdict, and the provider is
+// asked, at once or when it accepts the turn. withdraw names a request that has
+// just expired and that the provider still waits for.
 func (m *machine) stopTurn(t *ActiveTurn, cause core.Code, withdraw string) {
 	if t.Intent != IntentNone {
 		return
@@ -110,14 +123,20 @@ func (m *machine) stopTurn(t *ActiveTurn, cause core.Code, withdraw string) {
 	m.do(PutTurn{Turn: t.Snapshot()})
 }
 
-// sendInterrupt asks the provider to stop t, once.
+// sendInterrupt asks the provider to stop t. It is called once for a turn.
 func (m *machine) sendInterrupt(t *ActiveTurn) {
 	refs := t.Withdraw
 	t.Intent, t.IntOp, t.Withdraw = IntentSent, m.newOp(), nil
 	m.do(Send{Op: core.Interrupt{ID: t.IntOp, TurnID: t.Name, Requests: refs}})
 }
 
-// steer adds to the running turn.
+// steer adds to the running turn. The reply comes when the provider took it.
+//
+//	running, awaiting_input        sent
+//	starting                       turn_not_active, retryable
+//	cancelling                     turn_not_active
+//	idle                           no_active_turn
+//	any other                      see notUsable
 func (m *machine) steer(in Steer) *core.Error {
 	if err := m.cannotTake(in.Input); err != nil {
 		return err
@@ -150,7 +169,11 @@ func (m *machine) steer(in Steer) *core.Error {
 	return nil
 }
 
-// configure changes settings from the next turn on.
+// configure changes settings from the next turn on. The reply comes when the
+// provider took them. One configure is on its way at a time: command_in_progress.
+//
+//	idle to cancelling             sent
+//	any other                      see notUsable
 func (m *machine) configure(in Configure) *core.Error {
 	if err := m.notUsable(); err != nil {
 		return err
@@ -167,13 +190,15 @@ func (m *machine) configure(in Configure) *core.Error {
 	return nil
 }
 
-// pend remembers a command until its OpDone.
+// pend remembers a command until its OpDone, or until TimerCommand is due.
 func (m *machine) pend(p PendingOp) {
 	m.s.Ops = append(m.s.Ops[:len(m.s.Ops):len(m.s.Ops)], p)
 	m.arm(TimerID{Kind: TimerCommand, Op: p.ID}, m.timeouts().ProviderCommand)
 }
 
-// commandDone takes the outcome of a steer, a configure or an answer of ours.
+// commandDone steps the outcome of a steer, of a configure, or of an answer that
+// the machine gave by itself. A command that the provider took in a session that is
+// closing is journaled, and refused to its caller.
 func (m *machine) commandDone(p PendingOp, n core.OpDone) {
 	if n.Err != nil {
 		if p.Kind == OpDismiss {
@@ -211,18 +236,10 @@ func (m *machine) commandDone(p PendingOp, n core.OpDone) {
 }
 
 func (m *machine) applyChanges(c core.Changes) {
-	if c.Model != "" {
-		m.s.Model = c.Model
-	}
-	if c.ReasoningEffort != "" {
-		m.s.ReasoningEffort = c.ReasoningEffort
-	}
-	if c.ApprovalMode != "" {
-		m.s.ApprovalMode = c.ApprovalMode
-	}
-	if c.SandboxMode != "" {
-		m.s.SandboxMode = c.SandboxMode
-	}
+	set(&m.s.Model, c.Model)
+	set(&m.s.ReasoningEffort, c.ReasoningEffort)
+	set(&m.s.ApprovalMode, c.ApprovalMode)
+	set(&m.s.SandboxMode, c.SandboxMode)
 }
 
 // dropOps answers every command that waits for a provider that is gone.

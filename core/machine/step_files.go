@@ -8,8 +8,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// mergeFiles adds changed files, without diffs; the last word on a path wins,
-// but a file added and then modified stays added.
+// mergeFiles adds changed files, without their diffs and at most maxTurnFiles. The
+// last word on a path counts, but a file that was added and then modified stays
+// added.
 func mergeFiles(have, more []core.FileEdit) []core.FileEdit {
 	if len(more) == 0 {
 		return have
@@ -28,10 +29,10 @@ func mergeFiles(have, more []core.FileEdit) []core.FileEdit {
 	return out
 }
 
-// compareFiles compares what an agent reported to have changed with what was seen in
-// dir. What only was seen comes last, marked: commands of the agent's change
-// files without a report, and so do other people. What was reported of dir and
-// not seen there is a warning.
+// compareFiles compares what an agent reported to have changed with what was seen
+// in dir. What was only seen comes last, marked: an agent's commands change files
+// without a report, and so do other people. What was reported of dir and not seen
+// there is a warning.
 func compareFiles(reported []core.FileEdit, seen core.Observed, dir string) (all []core.FileEdit, warnings []string) {
 	if !seen.Looked {
 		return reported, nil
@@ -58,7 +59,7 @@ func compareFiles(reported []core.FileEdit, seen core.Observed, dir string) (all
 	return mergeFiles(reported, silent), warnings
 }
 
-// below says whether path, as it is spelled, lies in dir.
+// below reports whether path, as it is spelled, is in dir.
 func below(dir, path string) bool {
 	rel, err := filepath.Rel(dir, absolute(dir, path))
 	return err == nil && filepath.IsLocal(rel)

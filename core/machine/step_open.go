@@ -6,19 +6,30 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// start opens a new session. Nothing is stored before it is ready.
+// start opens a new session. It is the first input of a state. Nothing is stored
+// before the session is ready.
 func (m *machine) start(in Start) {
 	m.s.Epoch = 1
 	m.s.Link = LinkOpening
 	m.s.Opening = &Opening{Token: in.Token, Key: in.Key, Warnings: in.Warnings}
+	m.open()
+}
+
+// open opens the provider conversation of the present epoch.
+func (m *machine) open() {
 	cfg := m.s.Base.Config
 	cfg.Epoch = m.s.Epoch
-	m.do(Open{Epoch: m.s.Epoch, Config: cfg})
+	m.do(Open{Epoch: cfg.Epoch, Config: cfg})
 	m.arm(TimerID{Kind: TimerStartup}, m.timeouts().Startup)
 }
 
-// resume opens the provider conversation again, under the same id and journal.
-// If that fails, nothing has changed.
+// resume opens the provider conversation again, under the same id and journal. If
+// that fails, nothing has changed: Opening.Prior is the state to go back to.
+//
+//	unavailable, closed, failed,
+//	killed                         opens the conversation in a new epoch
+//	every live status              session_id_in_use
+//	never ready (EndGone)          not_found
 func (m *machine) resume(in Resume) *core.Error {
 	if m.s.End == EndGone {
 		return core.Errorf(core.CodeNotFound, "session %s was never ready and is gone", m.s.Base.Config.SessionID).
@@ -29,8 +40,7 @@ func (m *machine) resume(in Resume) *core.Error {
 			WithHint("It needs no resume: use send_message or follow_up.").WithDetail("state", st)
 	}
 	prior := m.s
-	base := *m.s.Base
-	base.Config = in.Config
+	base := m.s.Base
 	s := NewState(in.Config, base.Capabilities.Value(), prior.Durability, m.now)
 	s.Base.CreatedAt, s.Base.CheckSchema = base.CreatedAt, base.CheckSchema
 	s.Epoch, s.NextOp, s.Last = prior.Epoch+1, prior.NextOp, prior.Last
@@ -38,15 +48,18 @@ func (m *machine) resume(in Resume) *core.Error {
 	s.Link, s.ProviderSessionID = LinkOpening, prior.ProviderSessionID
 	s.Opening = &Opening{Token: in.Token, Prior: &prior, Key: in.Key, Warnings: in.Warnings}
 	m.s = s
-	cfg := in.Config
-	cfg.Epoch = s.Epoch
-	m.do(Open{Epoch: s.Epoch, Config: cfg})
-	m.arm(TimerID{Kind: TimerStartup}, m.timeouts().Startup)
+	m.open()
 	return nil
 }
 
-// opened takes the outcome of an opening. A conversation that comes too late
-// is hung up.
+// opened steps the outcome of an opening.
+//
+//	opening                        the session is ready, or the starter gets the error
+//	opening, being closed          the conversation is hung up, by force
+//	any other, or another epoch    the conversation is hung up, by force
+//
+// A conversation that is open and must not be (Refused) counts as one that was
+// closed while it opened: the host may have no place to store it.
 func (m *machine) opened(in Opened) {
 	if in.Epoch != m.s.Epoch || m.s.Link != LinkOpening {
 		if in.Err == nil {
@@ -72,19 +85,14 @@ func (m *machine) opened(in Opened) {
 	}
 }
 
-// ready makes the session usable; its first snapshot goes in the same commit.
+// ready makes the session usable. Its first events and its first snapshot are in
+// the same commit as the reply to the starter.
 func (m *machine) ready(r core.Ready) {
 	op, cfg := *m.s.Opening, m.s.Base.Config
 	m.s.Link, m.s.Opening = LinkUp, nil
-	if r.ProviderSessionID != "" {
-		m.s.ProviderSessionID = r.ProviderSessionID
-	}
-	if r.Model != "" {
-		m.s.Model = r.Model
-	}
-	if r.ReasoningEffort != "" {
-		m.s.ReasoningEffort = r.ReasoningEffort
-	}
+	set(&m.s.ProviderSessionID, r.ProviderSessionID)
+	set(&m.s.Model, r.Model)
+	set(&m.s.ReasoningEffort, r.ReasoningEffort)
 	warnings := slices.Concat(op.Warnings, r.Warnings)
 	m.s.Warnings = slices.Concat(m.s.Warnings, warnings)
 	if op.Prior == nil {
@@ -100,14 +108,16 @@ func (m *machine) ready(r core.Ready) {
 	m.reply(op.Token, m.s.View())
 }
 
-// idle says that the session waits for work.
+// idle journals that the session waits for work, and limits that wait.
 func (m *machine) idle() {
 	m.append(core.SessionIdle, struct{}{})
 	m.arm(TimerID{Kind: TimerSessionIdle}, m.timeouts().SessionIdle)
 }
 
-// cancelOpening gives an opening up. The starter is told at once; whoever
-// closed it waits until nothing is left.
+// cancelOpening gives an opening up. The starter is answered at once, with err;
+// a caller that closes waits until the conversation is gone. A second one only
+// changes how the session ends: killed, or closed by a caller, is stronger than a
+// failure of the start.
 func (m *machine) cancelOpening(err *core.Error, word End, reason core.Reason, closer Token) {
 	if m.s.Closing != nil {
 		m.joinClosing(closer)
@@ -125,6 +135,7 @@ func (m *machine) cancelOpening(err *core.Error, word End, reason core.Reason, c
 	m.do(CancelOpen{Epoch: m.s.Epoch})
 }
 
+// answeredStart notes that the starter has its reply.
 func (m *machine) answeredStart() {
 	o := *m.s.Opening
 	o.Token = 0
@@ -132,7 +143,8 @@ func (m *machine) answeredStart() {
 }
 
 // abandon ends an opening that came to nothing. A new session leaves nothing
-// behind; a resumed one is what it was, and is then closed if that was asked.
+// behind. A resumed one is what it was before, and is then closed if a caller asked
+// for that meanwhile.
 func (m *machine) abandon() {
 	prior, closing := m.s.Opening.Prior, m.s.Closing
 	if closing != nil && closing.HungUp {

@@ -2,7 +2,13 @@ package machine
 
 import "github.com/harness-mcp/harness-mcp/core"
 
-// recover ends what a dead server left behind, in one commit.
+// recover ends what a dead server left open, in one commit.
+//
+//	every live status              unavailable; requests expire, turns are interrupted
+//	any other                      nothing
+//
+// An answer that was on its way expires as response_uncertain: the provider may
+// have it.
 func (m *machine) recover(in Recover) {
 	if m.s.Status().Live() {
 		m.s.Closing = nil

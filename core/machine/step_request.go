@@ -7,8 +7,15 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// requestRaised takes an agent's question. One that belongs to no turn, or to
-// a turn that is being stopped, is declined at once.
+// requestRaised steps a question of the agent, by the turn that it is about.
+//
+//	starting                       the provider has accepted the turn; then as running
+//	running, awaiting_input        the request is open, until TimerRequest at most
+//	being stopped                  answered with cancel
+//	ended, or unknown              answered with deny, or cancel where that is not offered
+//
+// A turn has at most maxOpenRequests open; further ones are answered as those of an
+// ended turn.
 func (m *machine) requestRaised(n core.RequestRaised, id string) {
 	t := m.named(n.Turn)
 	switch {
@@ -47,7 +54,7 @@ func (m *machine) requestRaised(n core.RequestRaised, id string) {
 	m.rearmIdle(t)
 }
 
-// refusal gives the mildest way to say no that a request offers.
+// refusal returns the mildest way to refuse that a request offers.
 func refusal(s core.RequestSpec) core.Action {
 	if slices.Contains(s.Actions, core.ActionDeny) {
 		return core.ActionDeny
@@ -55,7 +62,8 @@ func refusal(s core.RequestSpec) core.Action {
 	return core.ActionCancel
 }
 
-// dismiss answers a request by core itself; nobody waits for the outcome.
+// dismiss answers a request for nobody. Its outcome is followed only while few
+// such answers wait, so that many requests make no long list of them.
 func (m *machine) dismiss(ref string, a core.Action, reason string) {
 	p := PendingOp{ID: m.newOp(), Kind: OpDismiss}
 	m.do(Send{Op: core.Respond{ID: p.ID, Ref: ref, Response: core.Response{Action: a, Reason: reason}}})
@@ -64,9 +72,18 @@ func (m *machine) dismiss(ref string, a core.Action, reason string) {
 	}
 }
 
-// respond claims a request for the first valid answer.
+// respond claims a request for the first valid answer. The reply comes when the
+// provider took the answer.
+//
+//	awaiting_input                 claimed and sent; the request still counts as open
+//	awaiting_input or cancelling,
+//	with an answer on its way      request_not_pending, claimed
+//	any other                      request_not_pending, expired
+//
+// An answer that does not fit the request (CheckResponse, or its schema) is refused
+// and claims nothing.
 func (m *machine) respond(in Respond) *core.Error {
-	t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == in.RequestID })
+	t, i := m.s.request(in.RequestID)
 	if t == nil {
 		return NotPending(in.RequestID, core.RequestDoneExpired)
 	}
@@ -85,8 +102,7 @@ func (m *machine) respond(in Respond) *core.Error {
 		return err.WithDetail("request_id", in.RequestID)
 	}
 	q.Claim = &Claim{Op: m.newOp(), Token: in.Token, Response: resp, By: in.By, Client: in.Client, Key: in.Key}
-	m.setRequest(t, i, q)
-	m.do(PutRequest{Request: q.snapshot()})
+	m.putRequest(t, i, q)
 	m.do(Send{Op: core.Respond{ID: q.Claim.Op, Ref: q.Rec.Ref, Response: resp}})
 	m.arm(TimerID{Kind: TimerCommand, Op: q.Claim.Op}, m.timeouts().ProviderCommand)
 	return nil
@@ -107,8 +123,8 @@ func RefuseAnswer(q core.Request, by string, onlyUser bool) *core.Error {
 	return nil
 }
 
-// fits checks the content of an answer against the schema of its request. A
-// schema that is none refuses nothing: nobody could answer.
+// fits checks the content of an answer against the schema of its request. A schema
+// that is not valid refuses nothing, since nobody could answer.
 func (m *machine) fits(schema, content json.RawMessage) *core.Error {
 	check := m.s.Base.CheckSchema
 	if check == nil || len(schema) == 0 || len(content) == 0 || check(schema, nil) != nil {
@@ -121,6 +137,7 @@ func (m *machine) fits(schema, content json.RawMessage) *core.Error {
 	return nil
 }
 
+// NotPending is the refusal of an answer to a request that is claimed or has ended.
 func NotPending(id string, st core.RequestStatus) *core.Error {
 	e := core.Errorf(core.CodeRequestNotPending, "request %s is %s", id, st).WithDetail("state", st).WithDetail("request_id", id)
 	if st == core.RequestClaimed {
@@ -129,13 +146,21 @@ func NotPending(id string, st core.RequestStatus) *core.Error {
 	return e.WithHint("The first answer counts. inspect {id: %q} shows how it ended.", id)
 }
 
+// putRequest changes an open request and stores it.
+func (m *machine) putRequest(t *ActiveTurn, i int, q OpenRequest) {
+	m.setRequest(t, i, q)
+	m.do(PutRequest{Request: q.snapshot()})
+}
+
+// setRequest changes the i-th open request of t.
 func (m *machine) setRequest(t *ActiveTurn, i int, q OpenRequest) {
 	t = m.edit(t)
 	t.Requests = slices.Clone(t.Requests)
 	t.Requests[i] = q
 }
 
-// dropRequest takes an ended request off its turn.
+// dropRequest takes an ended request off its turn. Once none is open the turn's
+// idle timer runs again.
 func (m *machine) dropRequest(t *ActiveTurn, id string) *ActiveTurn {
 	t = m.edit(t)
 	t.Requests = slices.DeleteFunc(slices.Clone(t.Requests), func(q OpenRequest) bool { return q.Rec.ID == id })
@@ -148,7 +173,8 @@ func (m *machine) dropRequest(t *ActiveTurn, id string) *ActiveTurn {
 	return t
 }
 
-// respondDone takes the provider's word on an answer.
+// respondDone steps the provider's outcome of an answer. One that it refused makes
+// the request pending again, unless its time is over or the turn is being stopped.
 func (m *machine) respondDone(turn string, q OpenRequest, n core.OpDone) {
 	t := m.s.turn(turn)
 	m.disarm(TimerID{Kind: TimerCommand, Op: q.Claim.Op})
@@ -160,8 +186,7 @@ func (m *machine) respondDone(turn string, q OpenRequest, n core.OpDone) {
 		WithHint("The request %s is pending again: inspect it and answer differently.", q.Rec.ID).WithDetail("request_id", q.Rec.ID))
 	q.Claim = nil
 	i := slices.IndexFunc(t.Requests, func(o OpenRequest) bool { return o.Rec.ID == q.Rec.ID })
-	m.setRequest(t, i, q)
-	m.do(PutRequest{Request: q.snapshot()})
+	m.putRequest(t, i, q)
 	t = m.s.turn(turn)
 	switch {
 	case t.Intent != IntentNone:
@@ -171,7 +196,7 @@ func (m *machine) respondDone(turn string, q OpenRequest, n core.OpDone) {
 	}
 }
 
-// resolve ends a request with the claimed answer.
+// resolve ends a request with the claimed answer, the only one that counts.
 func (m *machine) resolve(t *ActiveTurn, q OpenRequest, frame []byte) {
 	c := q.Claim
 	r := q.Rec
@@ -186,8 +211,9 @@ func (m *machine) resolve(t *ActiveTurn, q OpenRequest, frame []byte) {
 	m.reply(c.Token, r)
 }
 
-// requestWithdrawn takes the provider's word that it no longer waits. For a
-// claimed request that is the acknowledgement.
+// requestWithdrawn steps the provider's word that it no longer waits for an answer.
+// For a claimed request it is the proof that the answer was taken; any other
+// expires.
 func (m *machine) requestWithdrawn(n core.RequestWithdrawn) {
 	t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.Ref == n.Ref })
 	if t == nil {
@@ -204,7 +230,8 @@ func (m *machine) requestWithdrawn(n core.RequestWithdrawn) {
 	m.do(PutTurn{Turn: t.Snapshot()})
 }
 
-// expire ends a request without an answer. Whoever was answering it is told.
+// expire ends a request without an answer. A caller whose answer was on its way is
+// told.
 func (m *machine) expire(t *ActiveTurn, q OpenRequest, reason core.Reason) *ActiveTurn {
 	r := q.Rec
 	r.Status = core.RequestDoneExpired
@@ -218,8 +245,8 @@ func (m *machine) expire(t *ActiveTurn, q OpenRequest, reason core.Reason) *Acti
 	return m.dropRequest(t, r.ID)
 }
 
-// expiredWhileClaimed is what the answerer of a request hears that ended under
-// it.
+// expiredWhileClaimed is what a caller gets whose answer was on its way when the
+// request ended.
 func expiredWhileClaimed(id string, reason core.Reason) *core.Error {
 	switch reason {
 	case core.ReasonResponseUncertain:
@@ -232,6 +259,7 @@ func expiredWhileClaimed(id string, reason core.Reason) *core.Error {
 	return NotPending(id, core.RequestDoneExpired)
 }
 
+// expiredBy returns Resolution.By for a request that expired.
 func expiredBy(r core.Reason) string {
 	switch r {
 	case core.ReasonNoAnswer:
@@ -242,7 +270,8 @@ func expiredBy(r core.Reason) string {
 	return core.ByClose
 }
 
-// expireAll ends every open request of a turn.
+// expireAll ends every open request of a turn. Where the server is gone, an answer
+// that was on its way may have arrived: response_uncertain.
 func (m *machine) expireAll(t *ActiveTurn, reason core.Reason) *ActiveTurn {
 	for _, q := range t.Requests {
 		r := reason

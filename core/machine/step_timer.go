@@ -6,8 +6,20 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// timer acts on a bound that was reached. A timer that no longer fits the
-// facts does nothing.
+// timer steps a timer that is due. It is matched by its id; one that no longer fits
+// the facts does nothing.
+//
+//	startup        opening: the starter gets start_timeout
+//	turn_start     starting: the turn fails as uncertain, the session fails
+//	command        of an answer: as turn_start; of any other: response_uncertain
+//	interrupt      cancelling: the turn is interrupted without a verdict, the session
+//	               fails; closing: the turn is interrupted, the close continues
+//	turn_runtime   starting, running, awaiting_input: the turn is stopped
+//	turn_idle      starting, running: the turn is stopped
+//	session_idle   idle: closed
+//	request        awaiting_input: see noAnswer; not while an answer is on its way
+//	ask            the person counts as one who gave no answer
+//	hangup         closing: the tree is killed, the session ends
 func (m *machine) timer(id TimerID) {
 	if m.s.End != EndNone {
 		return
@@ -40,12 +52,12 @@ func (m *machine) timer(id TimerID) {
 			m.beginClose(core.ReasonIdleTimeout, 0)
 		}
 	case TimerRequest:
-		t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID })
+		t, i := m.s.request(id.ID)
 		if t != nil && t.Requests[i].Claim == nil {
 			m.noAnswer(t, t.Requests[i])
 		}
 	case TimerAsk:
-		if t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.ID == id.ID }); t != nil {
+		if t, i := m.s.request(id.ID); t != nil {
 			m.asked(t, i, core.AskedNoAnswer, 0)
 		}
 	case TimerHangup:
@@ -56,8 +68,9 @@ func (m *machine) timer(id TimerID) {
 	}
 }
 
-// commandTimeout says that the outcome of a command is unknown. An answer to a
-// request that may or may not have arrived retires the session.
+// commandTimeout steps a command whose outcome is unknown. An answer to a request
+// that may or may not have arrived fails the turn and the session, since the agent
+// may be doing what was answered.
 func (m *machine) commandTimeout(op core.OpID) {
 	if t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Claim != nil && q.Claim.Op == op }); t != nil {
 		t = m.expire(t, t.Requests[i], core.ReasonResponseUncertain)
@@ -78,8 +91,8 @@ func (m *machine) commandTimeout(op core.OpID) {
 		WithHint("replay the session to see whether it had an effect before sending it again."))
 }
 
-// fail ends a turn as failed and retires the session; one that is closing
-// anyway goes on closing.
+// fail ends a turn as failed, and the session with it. A session that is closing
+// continues to close.
 func (m *machine) fail(t *ActiveTurn, err *core.TurnError) {
 	m.terminal(t, core.TurnDoneFailed, "", core.Result{Error: err}, nil)
 	if m.s.Closing != nil {
@@ -90,7 +103,7 @@ func (m *machine) fail(t *ActiveTurn, err *core.TurnError) {
 	m.retire(EndFailed, "", 0)
 }
 
-// interruptTimeout says that the provider gave no verdict on an interrupt.
+// interruptTimeout steps an interrupt on which the provider gave no verdict.
 func (m *machine) interruptTimeout(turn string) {
 	t := m.s.turn(turn)
 	if t == nil || t.Intent == IntentNone {
@@ -109,8 +122,13 @@ func (m *machine) interruptTimeout(turn string) {
 	}
 }
 
-// storeFailed takes a failed commit: the session goes on without durability,
-// or ends, as the operator chose.
+// storeFailed steps a commit that failed.
+//
+//	without Stop, any status       store_failed once; the session continues, degraded
+//	with Stop, not opened yet      nothing is left of the session
+//	with Stop, opening             the opening is cancelled
+//	with Stop, idle to closing     turns fail with store_failed, the session fails
+//	with Stop, any other           degraded, nothing else
 func (m *machine) storeFailed(in StoreFailed) {
 	if !in.Stop {
 		if m.s.Durability != core.DurabilityDegraded {
@@ -131,7 +149,7 @@ func (m *machine) storeFailed(in StoreFailed) {
 	}
 }
 
-// storeStopped retires a live session whose journal cannot be written.
+// storeStopped ends a live session whose journal cannot be written.
 func (m *machine) storeStopped(message string) {
 	why := &core.TurnError{Code: core.TurnStoreFailed, Message: "the journal could not be written"}
 	told := core.Errorf(core.CodeStoreFailed, "the session's journal could not be written").
@@ -145,7 +163,7 @@ func (m *machine) storeStopped(message string) {
 	m.retire(EndFailed, "", 0)
 }
 
-// refuseClaims answers everyone who is answering a request of t.
+// refuseClaims answers the callers whose answers to requests of t are on their way.
 func (m *machine) refuseClaims(t *ActiveTurn, err *core.Error) *ActiveTurn {
 	for i, q := range t.Requests {
 		if q.Claim == nil {

@@ -9,9 +9,15 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// send admits a turn: at once when the session is idle, behind the others when
-// it may queue.
-func (m *machine) send(in Prompt) *core.Error {
+// prompt admits a turn.
+//
+//	idle                           begins it
+//	starting to cancelling         turn_in_progress; with Queue it waits behind the others,
+//	                               or gets queue_full
+//	any other                      see notUsable
+//
+// The reply is the turn, before the provider is told anything.
+func (m *machine) prompt(in Prompt) *core.Error {
 	if err := m.cannotTake(in.Input); err != nil {
 		return err
 	}
@@ -46,8 +52,8 @@ func (m *machine) send(in Prompt) *core.Error {
 	return nil
 }
 
-// cannotTake refuses an input with parts that the provider cannot take. It comes
-// before the session's status, since another time would not help.
+// cannotTake returns the refusal of an input with parts that the provider cannot
+// take. It is asked before the status, since waiting would not help.
 func (m *machine) cannotTake(in core.TurnInput) *core.Error {
 	c := m.s.Base.Capabilities.Value()
 	images := len(in.Attachments) > 0 || slices.ContainsFunc(in.Content, func(b core.ContentBlock) bool { return b.Type == "image" })
@@ -85,7 +91,8 @@ func (m *machine) queueFull(in core.TurnInput) *core.Error {
 		WithHint("Await some of them first; at most %d turns and %d bytes wait.", core.MaxQueue, core.MaxQueueBytes).Retry()
 }
 
-// begin hands a turn to the provider.
+// begin hands a turn to the provider. TimerTurnStart limits the wait for its
+// acceptance.
 func (m *machine) begin(q QueuedTurn) {
 	t := &ActiveTurn{Rec: q.Rec, Name: q.Rec.ID, Op: m.newOp()}
 	t.Rec.Epoch, t.Rec.LastEventAt = m.s.Epoch, m.now
@@ -105,8 +112,8 @@ func (m *machine) armTurn(t *ActiveTurn) {
 	m.arm(TimerID{Kind: TimerTurnIdle, ID: t.Rec.ID}, m.timeouts().TurnIdle)
 }
 
-// edit gives a copy of an active turn that may be changed, in its place. One
-// that is a copy of ours already is changed itself.
+// edit returns a copy of an active turn, in its place in the state, that may be
+// changed. A turn that is such a copy already is returned itself.
 func (m *machine) edit(t *ActiveTurn) *ActiveTurn {
 	if t == m.own[0] || t == m.own[1] {
 		return t
@@ -121,7 +128,8 @@ func (m *machine) edit(t *ActiveTurn) *ActiveTurn {
 	return &c
 }
 
-// named finds the active turn that a notice names.
+// named returns the active turn that a notice names, by the provider's name or by
+// our id, or nil.
 func (m *machine) named(name string) *ActiveTurn {
 	for t := range m.s.Turns() {
 		if name != "" && (t.Name == name || t.Rec.ID == name) {
@@ -131,7 +139,8 @@ func (m *machine) named(name string) *ActiveTurn {
 	return nil
 }
 
-// startDone takes the provider's answer to StartTurn.
+// startDone steps the outcome of StartTurn. An error is a definite refusal: the
+// turn fails as rejected, and the session goes on.
 func (m *machine) startDone(n core.OpDone) {
 	t := m.s.Turn
 	if t == nil || t.Op != n.Op || t.Phase != PhaseStarting || t.Accepted && n.Err != nil {
@@ -149,8 +158,8 @@ func (m *machine) startDone(n core.OpDone) {
 	m.accepted(t, n.Raw)
 }
 
-// accepted says that the provider has taken a turn of ours. Behind a turn of
-// the provider's own it is only remembered.
+// accepted notes that the provider has taken a turn of the caller's. Behind a turn
+// of the provider's own it does not run yet.
 func (m *machine) accepted(t *ActiveTurn, frame []byte) *ActiveTurn {
 	if t.Phase == PhaseRunning {
 		return t
@@ -166,7 +175,8 @@ func (m *machine) accepted(t *ActiveTurn, frame []byte) *ActiveTurn {
 	return m.running(t, frame)
 }
 
-// running starts a turn that the provider has accepted.
+// running starts a turn that the provider has accepted. An interrupt that was
+// recorded before is sent now.
 func (m *machine) running(t *ActiveTurn, frame []byte) *ActiveTurn {
 	t = m.edit(t)
 	t.Phase, t.Accepted = PhaseRunning, true
@@ -181,7 +191,11 @@ func (m *machine) running(t *ActiveTurn, frame []byte) *ActiveTurn {
 	return t
 }
 
-// turnBegan takes the provider's word that it runs a turn.
+// turnBegan steps the provider's word that it runs a turn.
+//
+//	of our turn, starting          accepted, as by OpDone
+//	of another, idle or starting   a turn of the provider's own, which ours waits behind
+//	any other                      a provider_event
 func (m *machine) turnBegan(n core.TurnBegan, id string) {
 	if t := m.named(n.Turn); t != nil {
 		if t.Rec.ProviderRef == "" && n.Ref != "" {
@@ -207,7 +221,8 @@ func (m *machine) turnBegan(n core.TurnBegan, id string) {
 	m.beginProviderTurn(n, id)
 }
 
-// beginProviderTurn admits a turn that the provider began by itself.
+// beginProviderTurn admits a turn that the provider began by itself. The timers of
+// the caller's turn stand still behind it.
 func (m *machine) beginProviderTurn(n core.TurnBegan, id string) {
 	if m.s.Turn != nil {
 		m.disarm(TimerID{Kind: TimerTurnStart, ID: m.s.Turn.Rec.ID})
@@ -230,8 +245,9 @@ func (m *machine) beginProviderTurn(n core.TurnBegan, id string) {
 	m.armTurn(t)
 }
 
-// content journals what the agent did and keeps the facts that a snapshot
-// shows.
+// content journals what the agent did, and keeps the facts that a snapshot shows.
+// Content of our starting turn means that the provider has accepted it. Content of
+// a turn that has ended is journaled as late.
 func (m *machine) content(n core.Content) {
 	m.sessionFacts(n.Payload)
 	t := m.named(n.Turn)
@@ -251,8 +267,8 @@ func (m *machine) content(n core.Content) {
 	m.rearmIdle(t)
 }
 
-// rearmIdle moves a turn's idle clock, which stands still while a person is
-// asked and while the turn waits behind one of the provider's.
+// rearmIdle sets a turn's idle timer anew. It does not run while a request is open,
+// while the turn waits behind one of the provider's, or once it is being stopped.
 func (m *machine) rearmIdle(t *ActiveTurn) {
 	if m.timeouts().TurnIdle == 0 || t.Intent != IntentNone {
 		return
@@ -265,20 +281,19 @@ func (m *machine) rearmIdle(t *ActiveTurn) {
 	m.arm(id, m.timeouts().TurnIdle)
 }
 
-// waits says whether t is ours and stands behind a turn of the provider's.
+// waits reports whether t is the caller's turn and waits behind a turn of the
+// provider's.
 func (m *machine) waits(t *ActiveTurn) bool { return m.s.ProviderTurn != nil && t == m.s.Turn }
 
+// sessionFacts keeps what a session's snapshot shows of content.
 func (m *machine) sessionFacts(p core.Payload) {
 	if u, ok := p.(core.UsageUpdated); ok && u.Scope == core.UsageSession {
 		usage := u.Usage // and not u itself, which other payloads would make garbage of
-		m.s.Usage = &usage
-		if u.CostUSD != nil {
-			m.s.CostUSD = u.CostUSD
-		}
+		m.s.Usage, m.s.CostUSD = &usage, cmp.Or(u.CostUSD, m.s.CostUSD)
 	}
 }
 
-// facts keeps what a turn's snapshot shows of its content.
+// facts keeps what a turn's snapshot shows of content.
 func (m *machine) facts(t *ActiveTurn, p core.Payload) {
 	switch p := p.(type) {
 	case core.MessageDelta:
@@ -294,10 +309,7 @@ func (m *machine) facts(t *ActiveTurn, p core.Payload) {
 		t.Rec.FilesChanged = mergeFiles(t.Rec.FilesChanged, p.Changes)
 	case core.UsageUpdated:
 		if p.Scope == core.UsageTurn {
-			t.Rec.Usage = &p.Usage
-			if p.CostUSD != nil {
-				t.Rec.CostUSD = p.CostUSD
-			}
+			t.Rec.Usage, t.Rec.CostUSD = &p.Usage, cmp.Or(p.CostUSD, t.Rec.CostUSD)
 		}
 	case core.Warning:
 		t.Rec.Warnings = addNote(t.Rec.Warnings, p.Message)
@@ -306,7 +318,17 @@ func (m *machine) facts(t *ActiveTurn, p core.Payload) {
 	}
 }
 
-// turnEnded takes the provider's terminal record.
+// turnEnded steps the provider's terminal record, the only thing that completes a
+// turn.
+//
+//	starting                       accepted by that; then as running
+//	running to cancelling          completed, cancelled or failed, as the provider says;
+//	                               then the next queued turn begins, or idle
+//	closing                        the same; then the close continues
+//	of a turn that has ended       a provider_event
+//
+// A turn that a time-out stopped has failed by that, unless it completed all the
+// same.
 func (m *machine) turnEnded(n core.TurnEnded) {
 	t := m.named(n.Turn)
 	if t == nil {
@@ -337,8 +359,9 @@ func (m *machine) turnEnded(n core.TurnEnded) {
 	m.endTurn(t, status, "", n.Result, n.Raw)
 }
 
-// endTurn gives a turn its one terminal event, the last of that turn, and goes
-// on with what follows it.
+// endTurn gives a turn its one terminal event, the last of that turn, and continues
+// with what follows. Turns in the queue of an agent that is not logged in would
+// fail too: they end.
 func (m *machine) endTurn(t *ActiveTurn, status core.TurnStatus, reason core.Reason, res core.Result, frame []byte) {
 	m.terminal(t, status, reason, res, frame)
 	if m.s.Closing != nil {
@@ -351,8 +374,9 @@ func (m *machine) endTurn(t *ActiveTurn, status core.TurnStatus, reason core.Rea
 	m.next()
 }
 
-// terminal writes a turn's end and forgets the turn. What it does not decide
-// is what comes next.
+// terminal writes a turn's end and removes the turn from the state. Its order: open
+// requests expire, timers end, then the terminal event and the snapshot. It does
+// not decide what comes next.
 func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Reason, res core.Result, frame []byte) {
 	t = m.expireAll(t, core.ReasonTurnEnded)
 	for _, k := range []TimerKind{TimerTurnStart, TimerTurnRuntime, TimerTurnIdle, TimerInterrupt} {
@@ -365,12 +389,7 @@ func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Re
 	rec.Status, rec.Reason, rec.FinishedAt, rec.LastEventAt = status, reason, at, at
 	rec.Activity, rec.StopReason, rec.ProviderSessionID = "", res.StopReason, m.s.ProviderSessionID
 	rec.Error, rec.StructuredOutput = res.Error, res.StructuredOutput
-	if res.Usage != nil {
-		rec.Usage = res.Usage
-	}
-	if res.CostUSD != nil {
-		rec.CostUSD = res.CostUSD
-	}
+	rec.Usage, rec.CostUSD = cmp.Or(res.Usage, rec.Usage), cmp.Or(res.CostUSD, rec.CostUSD)
 	var seen []string
 	rec.FilesChanged = mergeFiles(rec.FilesChanged, res.FilesChanged)
 	rec.FilesChanged, seen = compareFiles(rec.FilesChanged, res.Observed, m.s.Base.Config.CWD)
@@ -398,9 +417,9 @@ func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Re
 	}
 }
 
-// structured checks an answer against the schema that was asked for: the
-// provider's own structured part, else the text. An answer that misses it
-// leaves the turn completed and says why.
+// structured checks an answer against the schema that was asked for: the provider's
+// own structured part, else the text. It returns the document, or the reason why
+// the answer misses the schema; the turn stays completed.
 func (m *machine) structured(schema, doc json.RawMessage, text string) (json.RawMessage, string) {
 	if len(doc) == 0 {
 		if text = strings.TrimSpace(text); !json.Valid([]byte(text)) {
@@ -428,8 +447,8 @@ func terminalEvent(s core.TurnStatus) core.EventType {
 	return core.TurnFailed
 }
 
-// next goes on after a turn: with ours that stood behind the provider's, with
-// the queue, or to idle.
+// next continues after a turn: with the caller's turn that waited behind the
+// provider's, with the queue, or to idle.
 func (m *machine) next() {
 	switch t := m.s.Turn; {
 	case m.s.ProviderTurn != nil:
@@ -463,7 +482,7 @@ func (m *machine) dropQueue(reason core.Reason) {
 	}
 }
 
-// endQueued ends a turn that never started.
+// endQueued ends a turn that never began.
 func (m *machine) endQueued(q QueuedTurn, reason core.Reason) core.Turn {
 	rec := q.Rec
 	rec.Status, rec.Reason, rec.FinishedAt = core.TurnDoneInterrupted, reason, m.now
@@ -472,6 +491,7 @@ func (m *machine) endQueued(q QueuedTurn, reason core.Reason) core.Turn {
 	return rec
 }
 
+// preview returns the first previewChars characters of s.
 func preview(s string) string {
 	n := 0
 	for i := range s {
@@ -483,6 +503,7 @@ func preview(s string) string {
 	return s
 }
 
+// addNote adds a note that is new, while there are fewer than maxTurnNotes.
 func addNote(notes []string, note string) []string {
 	if len(notes) >= maxTurnNotes || slices.Contains(notes, note) {
 		return notes

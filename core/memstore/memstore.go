@@ -291,7 +291,7 @@ func (m *MemStore) Events(ctx context.Context, q core.EventQuery) ([]core.Event,
 		if q.Tail {
 			ev = agg.events[len(agg.events)-1-i]
 		}
-		if !q.Matches(ev) {
+		if !matches(q, ev) {
 			continue
 		}
 		if !q.Raw {
@@ -315,6 +315,12 @@ func pageRows(limit int) int {
 		return core.DefaultPage
 	}
 	return limit
+}
+
+func matches(q core.EventQuery, ev core.Event) bool {
+	return ev.Seq > q.After && (q.Until == 0 || ev.Seq <= q.Until) &&
+		(q.TurnID == "" || ev.TurnID == q.TurnID) &&
+		(len(q.Types) == 0 || slices.Contains(q.Types, ev.Type))
 }
 
 // LastSeq implements Store.
@@ -399,7 +405,7 @@ func (m *MemStore) Processes(ctx context.Context, q core.ListQuery) ([]core.Proc
 
 // memList reads a page of rows of one kind.
 func memList[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, q core.ListQuery, own func(*T, string)) ([]T, error) {
-	before, err := core.ParseCursor(q.Before)
+	end, err := core.ParseCursor(q.Before)
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +416,7 @@ func memList[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, q 
 	defer d.mu.Unlock()
 	var rows []*memRow
 	for _, r := range d.rows {
-		if r.Kind == kind && r.matches(q) && (q.Before == "" || r.position().Before(before)) {
+		if r.Kind == kind && r.matches(q) && (q.Before == "" || before(r.position(), end)) {
 			rows = append(rows, r)
 		}
 	}
@@ -429,6 +435,11 @@ func memList[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, q 
 }
 
 func (r *memRow) position() core.Position { return core.Position{At: r.Created, ID: r.ID} }
+
+// before says whether p comes on a later page than one that ended with c.
+func before(p, c core.Position) bool {
+	return cmp.Or(p.At.Compare(c.At), strings.Compare(p.ID, c.ID)) < 0
+}
 
 func (r *memRow) matches(q core.ListQuery) bool {
 	return (q.Owner == core.AllOwners || r.owner == q.Owner) &&

@@ -74,8 +74,29 @@ func (m *MemStore) PutAnswer(ctx context.Context, a core.Answer) error {
 		return core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID)
 	}
 	a.At = core.StoredTime(a.At)
-	d.answers[a.ID] = a.Clone()
+	d.answers[a.ID] = cloneAnswer(a)
 	return nil
+}
+
+// clone shares nothing with a.
+func cloneAnswer(a core.Answer) core.Answer {
+	if a.Response != nil {
+		r := *a.Response
+		r.Content = slices.Clone(r.Content)
+		if r.Answers != nil {
+			answers := make(map[string][]string, len(r.Answers))
+			for k, v := range r.Answers {
+				answers[k] = slices.Clone(v)
+			}
+			r.Answers = answers
+		}
+		a.Response = &r
+	}
+	if a.Outcome != nil {
+		o := *a.Outcome
+		a.Outcome = &o
+	}
+	return a
 }
 
 // Answers implements Mailbox.
@@ -88,7 +109,7 @@ func (m *MemStore) Answers(ctx context.Context, instance string) ([]core.Answer,
 	var out []core.Answer
 	for _, a := range d.answers {
 		if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; a.Outcome == nil && agg != nil && agg.instance == instance {
-			out = append(out, a.Clone())
+			out = append(out, cloneAnswer(a))
 		}
 	}
 	slices.SortFunc(out, func(x, y core.Answer) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
@@ -106,7 +127,7 @@ func (m *MemStore) Answer(ctx context.Context, id string) (core.Answer, error) {
 	if !ok {
 		return core.Answer{}, core.Errorf(core.CodeNotFound, "there is no answer %s", id)
 	}
-	return a.Clone(), nil
+	return cloneAnswer(a), nil
 }
 
 // SettleAnswer implements Mailbox.
@@ -122,6 +143,6 @@ func (m *MemStore) SettleAnswer(ctx context.Context, id string, o core.AnswerOut
 	}
 	o.At = core.StoredTime(o.At)
 	a.Response, a.Outcome = nil, &o
-	d.answers[id] = a.Clone()
+	d.answers[id] = cloneAnswer(a)
 	return true, nil
 }

@@ -86,9 +86,25 @@ func (f *NoticeFilter) content(n core.Content, same core.Notice) {
 		f.endItem(n.Turn, p.Item, core.TypeReasoningDelta)
 	case core.ToolCompleted:
 		f.endItem(n.Turn, p.Item, core.TypeToolDelta, core.TypeCommandOutputDelta)
+	default:
+		if p.EventType().IsDelta() {
+			f.unknownDelta(n)
+			return
+		}
 	}
 	n.Payload, n.Raw = f.r.Payload(n.Payload), f.r.frame(n.Raw)
 	f.out = append(f.out, n)
+}
+
+// unknownDelta takes a delta of an unknown type as the known delta of the same
+// event type. Looked through by itself, it could hold half of a secret.
+func (f *NoticeFilter) unknownDelta(n core.Content) {
+	var d struct{ Item, Text string }
+	if err := json.Unmarshal(core.EncodeData(n.Payload), &d); err != nil {
+		d.Text = "" // without a text there is nothing to show
+	}
+	n.Payload = deltaOf(n.Payload.EventType(), d.Item, d.Text)
+	f.delta(n, n, d.Item, d.Text)
 }
 
 func (f *NoticeFilter) delta(n core.Content, same core.Notice, item, text string) {

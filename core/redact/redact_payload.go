@@ -8,7 +8,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Payload gives p without secrets. Ids (Item, TurnID) are names and stay.
+// Payload returns p without secrets. Ids (Item, TurnID) are names and stay. A
+// payload of an unknown type is looked through as JSON and returned as a
+// JSONPayload.
 func (r *Redactor) Payload(p core.Payload) core.Payload {
 	switch p := p.(type) {
 	case core.MessageDelta:
@@ -57,8 +59,10 @@ func (r *Redactor) Payload(p core.Payload) core.Payload {
 	case core.ProviderEvent:
 		p.Kind, p.Data = r.String(p.Kind), r.frame(p.Data)
 		return p
+	case core.UsageUpdated:
+		return p // numbers only
 	}
-	return p // UsageUpdated: numbers
+	return core.JSONPayload{Type: p.EventType(), Data: r.value(core.EncodeData(p))}
 }
 
 // Result gives a turn's result without secrets.

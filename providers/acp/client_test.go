@@ -124,7 +124,7 @@ func TestTerminalsRunHereAndTheirOutputIsReported(t *testing.T) {
 }
 
 func TestATerminalOutsideOfTheDirectoriesIsRefused(t *testing.T) {
-	ts := &terminals{fence: newFence([]string{t.TempDir()}), cwd: "/"}
+	ts := &terminals{guard: newPathGuard([]string{t.TempDir()}), cwd: "/"}
 	if _, err := ts.create(t.Context(), createIn("/")); err == nil {
 		t.Error("a terminal in /")
 	}
@@ -179,11 +179,11 @@ func TestDiffsShowTheLinesAroundAChange(t *testing.T) {
 		"longer":     {"a\n", "a\nb\n", "@@ -1,1 +1,2 @@\n a\n+b\n"},
 	} {
 		want := "--- f\n+++ f\n" + c.want
-		if d := cmp.Diff(want, unified("f", c.before, c.after, false)); d != "" {
+		if d := cmp.Diff(want, unified("f", "f", c.before, c.after)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if unified("f", old, old, false) != "" {
+	if unified("f", "f", old, old) != "" {
 		t.Error("a diff of nothing")
 	}
 }

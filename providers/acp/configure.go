@@ -104,7 +104,7 @@ func (t *translator) offered(raw, frame json.RawMessage) {
 		change.ReasoningEffort = t.set.agent.effort(e)
 	}
 	if t.phase == live && (change.Model != "" || change.ReasoningEffort != "") {
-		t.notice(change)
+		t.Notice(change)
 	}
 }
 
@@ -203,9 +203,9 @@ type change struct {
 	failed  *core.Error
 }
 
-// configure takes the op. What the agent has a setting for is asked of it; the
+// Configure takes the op. What the agent has a setting for is asked of it; the
 // op is done when all is answered.
-func (t *translator) configure(op core.Configure) *core.Error {
+func (t *translator) Configure(op core.Configure) *core.Error {
 	if s := op.Changes.SandboxMode; s != "" && s != core.SandboxDefault {
 		return core.Errorf(core.CodeOption, "ACP agents have no sandbox mode %q", s)
 	}
@@ -219,7 +219,7 @@ func (t *translator) configure(op core.Configure) *core.Error {
 		return nil
 	}
 	for _, k := range calls {
-		t.call(k.method, k.params, settingTag{c}, nil)
+		t.Call(k.method, k.params, settingTag{c})
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (t *translator) settingResponse(c *change, m jsonrpc.Message) {
 		return
 	}
 	if c.failed != nil {
-		t.opDone(c.op, c.failed)
+		t.OpDone(c.op, "", c.failed, nil)
 		return
 	}
 	t.configured(c)
@@ -287,5 +287,5 @@ func (t *translator) configured(c *change) {
 	if e := c.changes.ReasoningEffort; e != "" {
 		t.set.effort = e
 	}
-	t.opDone(c.op, nil)
+	t.OpDone(c.op, "", nil, nil)
 }

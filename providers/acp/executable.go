@@ -6,20 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
-	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // executable is an agent that was found.
 type executable struct {
-	path     string
-	args     []string
-	searched []string // directories
+	link.Executable
 	manifest manifest // of the npm package that it came in, if it did
-	script   bool     // path needs Node
+	script   bool     // Path needs Node
 }
 
 // manifest is what an npm package says of itself.
@@ -46,13 +43,13 @@ func (p *provider) find() (executable, error) {
 	if len(a.Command) == 0 {
 		return executable{}, core.Errorf(core.CodeProviderNotReady, "%s has no command", a.Name)
 	}
-	path, searched, err := process.LookPath(a.Command[0], slices.Concat(p.opts.PathDirs, process.DefaultDirs()))
-	exe := executable{path: path, args: a.Command[1:], searched: searched}
+	found, err := p.Find(a.Command[0], p.installHint())
+	exe := executable{Executable: found}
+	exe.Args = a.Command[1:]
 	if err != nil {
-		return exe, core.Errorf(core.CodeProviderNotReady, "the %s command was not found: %w", a.Command[0], err).
-			WithHint("%s, or name its directory with --path-dir.", p.installHint()).WithDetail("searched", searched)
+		return exe, err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(exe.Path)
 	if err != nil {
 		return exe, nil // it was there a moment ago; starting it will say more
 	}
@@ -62,7 +59,7 @@ func (p *provider) find() (executable, error) {
 	if a.Native != "" && root != "" {
 		native := filepath.Join(root, filepath.FromSlash(strings.ReplaceAll(a.Native, "%s", npmPlatform())))
 		if info, err := os.Stat(native); err == nil && info.Mode().IsRegular() {
-			exe.path, exe.script = native, false
+			exe.Path, exe.script = native, false
 		}
 	}
 	return exe, nil

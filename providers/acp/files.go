@@ -14,11 +14,12 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
-// done is what became of a job: a result, or an error for the agent, and what
+// clientAnswer is what became of a clientRequest: a result, or an error for the agent, and what
 // is to be reported of it.
-type done struct {
+type clientAnswer struct {
 	result  any
 	code    int
 	why     string
@@ -32,28 +33,28 @@ type written struct {
 	after  string
 }
 
-// file does a file job. It never waits for anything but the disk.
-func (f fence) file(j job) done {
-	if j.method == wire.ReadTextFile {
-		return f.read(j.params)
+// file serves a request for a file. It never waits for anything but the disk.
+func (g pathGuard) file(r clientRequest) clientAnswer {
+	if r.method == wire.ReadTextFile {
+		return g.read(r.params)
 	}
-	return f.write(j.params)
+	return g.write(r.params)
 }
 
-func (f fence) read(params json.RawMessage) done {
+func (g pathGuard) read(params json.RawMessage) clientAnswer {
 	var p wire.ReadParams
 	if json.Unmarshal(params, &p) != nil {
 		return failed(errors.New("the parameters cannot be read"), wire.InvalidParams)
 	}
 	var text string
-	err := f.in(p.Path, func(root *os.Root, rel string) (err error) {
+	err := g.in(p.Path, func(root *os.Root, rel string) (err error) {
 		text, err = readText(root, rel)
 		return err
 	})
 	if err != nil {
 		return failed(err, 0)
 	}
-	return done{result: wire.ReadResult{Content: window(text, p.Line, p.Limit)}}
+	return clientAnswer{result: wire.ReadResult{Content: window(text, p.Line, p.Limit)}}
 }
 
 // readText reads a regular file.
@@ -87,7 +88,7 @@ func window(text string, line, limit *int) string {
 	if line == nil && limit == nil {
 		return text
 	}
-	list := lines(text)
+	list := textdiff.Lines(text)
 	from := 0
 	if line != nil {
 		from = min(max(*line-1, 0), len(list))
@@ -99,7 +100,7 @@ func window(text string, line, limit *int) string {
 	return strings.Join(list[from:to], "")
 }
 
-func (f fence) write(params json.RawMessage) done {
+func (g pathGuard) write(params json.RawMessage) clientAnswer {
 	var p wire.WriteParams
 	if json.Unmarshal(params, &p) != nil {
 		return failed(errors.New("the parameters cannot be read"), wire.InvalidParams)
@@ -108,7 +109,7 @@ func (f fence) write(params json.RawMessage) done {
 		return failed(fmt.Errorf("the content has %d bytes, more than %d", len(p.Content), maxFile), wire.InvalidParams)
 	}
 	w := &written{path: p.Path, after: p.Content}
-	err := f.in(p.Path, func(root *os.Root, rel string) error {
+	err := g.in(p.Path, func(root *os.Root, rel string) error {
 		before, err := readText(root, rel)
 		switch {
 		case err == nil:
@@ -132,11 +133,11 @@ func (f fence) write(params json.RawMessage) done {
 	if err != nil {
 		return failed(err, 0)
 	}
-	return done{result: struct{}{}, written: w}
+	return clientAnswer{result: struct{}{}, written: w}
 }
 
 // failed is an error as the agent should read it.
-func failed(err error, code int) done {
+func failed(err error, code int) clientAnswer {
 	switch {
 	case code != 0:
 	case errors.Is(err, fs.ErrNotExist):
@@ -146,20 +147,20 @@ func failed(err error, code int) done {
 	default:
 		code = jsonrpc.CodeInternal
 	}
-	return done{code: code, why: err.Error()}
+	return clientAnswer{code: code, why: err.Error()}
 }
 
-// jobDone answers a job and reports what it changed.
-func (t *translator) jobDone(id json.RawMessage, d done) {
-	if d.why != "" {
-		t.refuse(id, d.code, d.why)
+// answerClient answers a request of the agent to its client and reports what it changed.
+func (t *translator) answerClient(id json.RawMessage, a clientAnswer) {
+	if a.why != "" {
+		t.Refuse(id, a.code, a.why)
 		return
 	}
-	t.reply(id, d.result, nil)
-	if d.written == nil {
+	t.Reply(id, a.result, nil)
+	if a.written == nil {
 		return
 	}
-	e := edit(d.written.path, d.written.before, d.written.after)
+	e := edit(a.written.path, a.written.before, a.written.after)
 	if u := t.turn; u != nil {
 		u.written[e.Path] = true
 		u.edits = append(u.edits, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // anyFrame is a recorded message.
@@ -51,7 +52,7 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	r.tr.op(op)
+	link.Do(r.tr, op)
 	r.drain()
 }
 
@@ -60,12 +61,16 @@ func (r *replayer) op(op core.Op) {
 func (r *replayer) drain() {
 	r.t.Helper()
 	for more := true; more; {
-		out := r.tr.take()
-		more = len(out.frames)+len(out.jobs) > 0
-		if out.settle {
-			r.tr.settled() // the recorded client waited long enough
+		out := r.tr.Take()
+		asked := r.tr.asked
+		r.tr.asked = nil
+		more = len(out.Frames)+len(asked) > 0
+		for _, timer := range out.Timers {
+			if timer.Name == "settle" {
+				timer.Fire() // the recorded client waited long enough
+			}
 		}
-		for _, n := range out.notices {
+		for _, n := range out.Notices {
 			fmt.Fprintln(&r.log, conntest.Brief(n))
 			if err := r.watch.See(n); err != nil {
 				r.t.Error(err)
@@ -74,27 +79,27 @@ func (r *replayer) drain() {
 				r.asked[q.Ref] = q
 			}
 		}
-		for _, f := range out.frames {
-			switch f.kind {
-			case callFrame:
-				if f.method == wire.SessionPrompt {
-					r.sent = append(r.sent, f.tag)
+		for _, f := range out.Frames {
+			switch {
+			case f.Kind == jsonrpc.Request:
+				if f.Method == wire.SessionPrompt {
+					r.sent = append(r.sent, f.Tag)
 				}
-				fmt.Fprintf(&r.log, "-> %s %s\n", f.method, conntest.JSON(f.params))
-			case notifyFrame:
-				fmt.Fprintf(&r.log, "-> %s\n", f.method)
-			case refuseFrame:
-				fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.id, f.why)
-			case replyFrame:
-				fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, conntest.JSON(f.params))
+				fmt.Fprintf(&r.log, "-> %s %s\n", f.Method, conntest.JSON(f.Params))
+			case f.Kind == jsonrpc.Notification:
+				fmt.Fprintf(&r.log, "-> %s\n", f.Method)
+			case f.Error != nil:
+				fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.ID, f.Error.Message)
+			default:
+				fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.ID, conntest.JSON(f.Params))
 			}
-			if f.written != nil {
-				r.tr.wrote(f.written)
+			if f.Written != nil {
+				f.Written()
 			}
 		}
-		for _, j := range out.jobs {
+		for _, j := range asked {
 			fmt.Fprintf(&r.log, "job %s\n", j.method)
-			r.tr.jobDone(j.id, done{result: struct{}{}})
+			r.tr.answerClient(j.id, clientAnswer{result: struct{}{}})
 		}
 	}
 }
@@ -270,7 +275,7 @@ func FuzzNoFrameBreaksTheRules(f *testing.F) {
 			}
 			r.play(rec)
 		}
-		r.tr.lostLink()
+		r.tr.Lost()
 		r.drain()
 	})
 }

@@ -4,11 +4,6 @@ import "time"
 
 // Bounds of one conversation.
 const (
-	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
-	// them the agent's output is not read, which is its back-pressure.
-	maxQueued      = 256
-	maxQueuedBytes = 8 << 20
-
 	// maxHistory and maxHistoryBytes bound what is kept of a conversation that
 	// is repeated at the opening, when nobody calls Recv yet.
 	maxHistory      = 10_000
@@ -48,6 +43,9 @@ const (
 	// diff.
 	maxDiffLines = 20_000
 
+	// diffContext is how many unchanged lines are shown around a change.
+	diffContext = 3
+
 	// maxSettleMS is the longest time that a prompt waits for the end of a turn
 	// that failed, in milliseconds.
 	maxSettleMS = 10_000
@@ -55,10 +53,10 @@ const (
 	// maxConfig is the largest configuration file.
 	maxConfig = 1 << 20
 
-	// cancelAgain is how long after session/cancel it is said again, and
+	// cancelInterval is how long after session/cancel it is said again, and
 	// maxCancels how often it is said.
-	cancelAgain = 2 * time.Second
-	maxCancels  = 4
+	cancelInterval = 2 * time.Second
+	maxCancels     = 4
 
 	// terminalStart is how long the start of a terminal may take.
 	terminalStart = 10 * time.Second

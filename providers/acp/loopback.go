@@ -1,12 +1,9 @@
 package acp
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/loopback"
 )
 
 // loopbackKey is the key of the loopback model, which takes any.
@@ -23,92 +20,56 @@ func Loopback(name string) func(dir, modelURL string) (map[string]string, error)
 		return nil
 	}
 	return func(dir, modelURL string) (map[string]string, error) {
-		h := home{dir: dir, url: modelURL, env: map[string]string{}}
-		for variable, sub := range map[string]string{"HOME": "home", "TMPDIR": "tmp"} {
-			h.env[variable] = filepath.Join(dir, sub)
-			if err := os.MkdirAll(h.env[variable], 0o700); err != nil {
-				return nil, fmt.Errorf("acp: prepare a home: %w", err)
-			}
-		}
-		if err := prepare(h); err != nil {
-			return nil, fmt.Errorf("acp: prepare a home for %s: %w", name, err)
-		}
-		return h.env, nil
+		h := loopback.New(name, dir, map[string]string{"HOME": "home", "TMPDIR": "tmp"})
+		prepare(h, modelURL)
+		return h.Env()
 	}
-}
-
-// home is a home that is being prepared.
-type home struct {
-	dir, url string
-	env      map[string]string
-}
-
-// set adds variables.
-func (h home) set(env map[string]string) { maps.Copy(h.env, env) }
-
-// write makes a file below the home.
-func (h home) write(path string, content any) error {
-	text, ok := content.(string)
-	if !ok {
-		raw, err := json.MarshalIndent(content, "", "  ")
-		if err != nil {
-			return err
-		}
-		text = string(raw)
-	}
-	full := filepath.Join(h.env["HOME"], filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(full, []byte(text), 0o600)
 }
 
 type object = map[string]any
 
 // homes prepares the home of each agent.
-var homes = map[string]func(home) error{
-	"codex-acp": func(h home) error {
-		h.set(map[string]string{"CODEX_HOME": filepath.Join(h.env["HOME"], ".codex"), "HARNESS_MCP_LOOPBACK_KEY": loopbackKey})
-		return h.write(".codex/config.toml", strings.ReplaceAll(codexConfig, "URL", h.url))
+var homes = map[string]func(h *loopback.Home, url string){
+	"codex-acp": func(h *loopback.Home, url string) {
+		h.Set(map[string]string{"CODEX_HOME": h.Path("HOME", ".codex"), "HARNESS_MCP_LOOPBACK_KEY": loopbackKey})
+		h.Write("HOME", ".codex/config.toml", strings.ReplaceAll(codexConfig, "URL", url))
 	},
-	"gemini": func(h home) error {
-		h.set(map[string]string{"GEMINI_API_KEY": loopbackKey, "GOOGLE_GEMINI_BASE_URL": h.url, "GEMINI_CLI_NO_RELAUNCH": "true"})
-		return h.write(".gemini/settings.json", object{
+	"gemini": func(h *loopback.Home, url string) {
+		h.Set(map[string]string{"GEMINI_API_KEY": loopbackKey, "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_NO_RELAUNCH": "true"})
+		h.Write("HOME", ".gemini/settings.json", object{
 			"security": object{"auth": object{"selectedType": "gemini-api-key"}, "folderTrust": object{"enabled": false}},
 			"privacy":  object{"usageStatisticsEnabled": false},
 			"general":  object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 			"model":    object{"name": "gemini-2.5-flash"},
 		})
 	},
-	"qwen": func(h home) error {
-		h.set(map[string]string{"OPENAI_API_KEY": loopbackKey, "OPENAI_BASE_URL": h.url + "/v1", "OPENAI_MODEL": "loopback-model"})
-		return h.write(".qwen/settings.json", object{
+	"qwen": func(h *loopback.Home, url string) {
+		h.Set(map[string]string{"OPENAI_API_KEY": loopbackKey, "OPENAI_BASE_URL": url + "/v1", "OPENAI_MODEL": "loopback-model"})
+		h.Write("HOME", ".qwen/settings.json", object{
 			"security": object{"auth": object{"selectedType": "openai"}},
 			"privacy":  object{"usageStatisticsEnabled": false}, "general": object{"enableAutoUpdate": false, "disableAutoUpdate": true},
 		})
 	},
-	"copilot": func(h home) error {
-		h.set(map[string]string{"COPILOT_PROVIDER_BASE_URL": h.url + "/v1", "COPILOT_PROVIDER_API_KEY": loopbackKey,
+	"copilot": func(h *loopback.Home, url string) {
+		h.Set(map[string]string{"COPILOT_PROVIDER_BASE_URL": url + "/v1", "COPILOT_PROVIDER_API_KEY": loopbackKey,
 			"COPILOT_MODEL": "loopback-model", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"})
-		return nil
 	},
-	"claude-acp": func(h home) error {
-		h.set(map[string]string{"ANTHROPIC_API_KEY": loopbackKey, "ANTHROPIC_BASE_URL": h.url,
+	"claude-acp": func(h *loopback.Home, url string) {
+		h.Set(map[string]string{"ANTHROPIC_API_KEY": loopbackKey, "ANTHROPIC_BASE_URL": url,
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"})
-		return nil
 	},
-	"opencode": func(h home) error {
-		h.set(map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
+	"opencode": func(h *loopback.Home, url string) {
+		h.Set(map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
 			"OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"})
 		model := func(name string) object {
 			return object{"name": name, "tool_call": true, "reasoning": true, "limit": object{"context": 1_000_000, "output": 8000}}
 		}
-		return h.write(".config/opencode/opencode.json", object{
+		h.Write("HOME", ".config/opencode/opencode.json", object{
 			"autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false, "formatter": false,
 			"model": "loopback/model", "small_model": "loopback/model", "enabled_providers": []string{"loopback"},
 			"provider": object{"loopback": object{
 				"npm": "@ai-sdk/openai-compatible", "name": "Loopback",
-				"options": object{"baseURL": h.url + "/v1", "apiKey": loopbackKey},
+				"options": object{"baseURL": url + "/v1", "apiKey": loopbackKey},
 				"models":  object{"model": model("Loopback"), "other": model("Other")},
 			}},
 		})

@@ -17,11 +17,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// fence is a turn that must work, behind which nothing of earlier ones comes.
-func fenceTurn(t *testing.T, r *conntest.Recorder) {
+// turnBehind is a turn that must work, behind which nothing of earlier ones comes.
+func turnBehind(t *testing.T, r *conntest.Recorder) {
 	t.Helper()
-	r.Start("fence", "say fence")
-	if end := r.TurnEnded("fence"); end.Verdict != core.VerdictCompleted {
+	r.Start("behind", "say behind")
+	if end := r.TurnEnded("behind"); end.Verdict != core.VerdictCompleted {
 		t.Errorf("the turn that follows ended %s: %+v", end.Verdict, end.Result.Error)
 	}
 }
@@ -58,8 +58,8 @@ func TestUpdatesBehindTheEndBelongToTheSession(t *testing.T) {
 		e, ok := c.Payload.(core.ProviderEvent)
 		return ok && e.Kind == "agent_message_chunk" && c.Turn == "" && e.TurnID == "turn"
 	})
-	fenceTurn(t, r)
-	if got := said(r); got != "early\nfence\n" {
+	turnBehind(t, r)
+	if got := said(r); got != "early\nbehind\n" {
 		t.Errorf("the messages are %q", got)
 	}
 	done := conntest.Contents[core.ToolCompleted](r)
@@ -80,7 +80,7 @@ func TestAnErrorWithoutAnIDEndsNothing(t *testing.T) {
 	if len(events(r, "garbage")) != 1 {
 		t.Error("the garbage was not kept")
 	}
-	fenceTurn(t, r)
+	turnBehind(t, r)
 }
 
 func TestUnknownThingsAreKeptAndUnknownRequestsRefusedAtOnce(t *testing.T) {
@@ -118,7 +118,7 @@ func TestARejectedToolThatIsNeverSpokenOfAgainIsClosed(t *testing.T) {
 func TestASecondResponseChangesNothing(t *testing.T) {
 	r := begin(t, "say once", "twice")
 	r.TurnEnded("turn")
-	fenceTurn(t, r)
+	turnBehind(t, r)
 	if len(events(r, "response without a request")) != 1 {
 		t.Error("the second response was not kept")
 	}
@@ -173,7 +173,7 @@ func TestWhereARejectionEndsTheTurnDenyIsNotOffered(t *testing.T) {
 	if end := r.TurnEnded("turn"); end.Verdict != core.VerdictCancelled {
 		t.Errorf("ended %s", end.Verdict)
 	}
-	fenceTurn(t, r)
+	turnBehind(t, r)
 }
 
 func TestTheStopReasonIsTheVerdict(t *testing.T) {
@@ -207,7 +207,7 @@ func TestErrorsOfATurnHaveTheirCode(t *testing.T) {
 		if end.Verdict != core.VerdictFailed || end.Result.Error.Code != want {
 			t.Errorf("%s: %s %+v", script, end.Verdict, end.Result.Error)
 		}
-		fenceTurn(t, r)
+		turnBehind(t, r)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestAPromptIsNoCommand(t *testing.T) {
 	for prompt, want := range map[string]string{
 		"/help": wordJoiner + "/help", "  @file": wordJoiner + "  @file", "say /help": "say /help", "1 / 2": "1 / 2",
 	} {
-		if got := harmless(prompt); got != want {
+		if got := escapeCommand(prompt); got != want {
 			t.Errorf("%q became %q", prompt, got)
 		}
 	}
@@ -313,7 +313,7 @@ func TestAPromptIsNoCommand(t *testing.T) {
 func TestSilenceEndsWithinItsDeadline(t *testing.T) {
 	b := newTable(t, acpscript.Options{StayAlive: true}, nil)
 	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{b.provider}})
-	ctx, cancel := context.WithTimeout(context.Background(), conntest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), conntest.MaxWait)
 	defer cancel()
 	defer func() {
 		if err := h.Shutdown(ctx); err != nil {
@@ -332,7 +332,7 @@ func TestSilenceEndsWithinItsDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wait := core.AwaitRequest{IDs: []string{turn.ID}, Wait: conntest.Patience, WakeOnRequest: true}
+		wait := core.AwaitRequest{IDs: []string{turn.ID}, Wait: conntest.MaxWait, WakeOnRequest: true}
 		if prompt != "deaf" {
 			if _, err := h.Await(ctx, core.Caller{Owner: "local"}, wait); err != nil {
 				t.Fatal(err)

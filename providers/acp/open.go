@@ -5,19 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // ask makes one call of the opening and waits for its response.
 func (c *conn) ask(ctx context.Context, method string, params any, take func(json.RawMessage) error) error {
-	err := c.peer.Ask(ctx, c.child.Done(), method, params, take)
+	err := c.peer.Ask(ctx, c.Child.Done(), method, params, take)
 	if errors.Is(err, jsonrpc.ErrGone) {
-		err = c.child.Ended()
+		err = c.Child.Ended()
 	}
 	return c.openError(method, err)
 }
@@ -51,7 +51,7 @@ func (c *conn) openError(method string, err error) error {
 func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 	hello := wire.InitializeParams{
 		ProtocolVersion: wire.Version,
-		ClientInfo:      wire.Implementation{Name: "harness-mcp", Title: "harness-mcp", Version: ownVersion()},
+		ClientInfo:      wire.Implementation{Name: "harness-mcp", Title: "harness-mcp", Version: link.OwnVersion()},
 		ClientCapabilities: wire.ClientCapabilities{
 			FS: wire.FileSystem{ReadTextFile: true, WriteTextFile: true}, Terminal: true,
 		},
@@ -80,16 +80,17 @@ func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 	if err := c.settings(ctx, cfg); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	c.t.phase = live
+	c.Inbox.SetLimits(link.DefaultLimits)
 	if c.t.lost > 0 {
-		c.ready.Warnings = append(c.ready.Warnings, fmt.Sprintf("The agent repeated a long conversation; %d pieces of it were not kept.", c.t.lost))
+		c.Opened.Warnings = append(c.Opened.Warnings, fmt.Sprintf("The agent repeated a long conversation; %d pieces of it were not kept.", c.t.lost))
 	}
-	c.ready.ProviderSessionID, c.ready.PID = c.t.session, c.child.PID()
-	c.ready.Model, c.ready.ReasoningEffort = c.t.offers.currentModel(), c.agent.effort(c.t.offers.currentEffort())
+	c.Opened.ProviderSessionID, c.Opened.PID = c.t.session, c.Child.PID()
+	c.Opened.Model, c.Opened.ReasoningEffort = c.t.offers.currentModel(), c.agent.effort(c.t.offers.currentEffort())
 	if agent.AgentInfo != nil {
-		c.ready.Version = agent.AgentInfo.Version
+		c.Opened.Version = agent.AgentInfo.Version
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func (c *conn) sessionCall(cfg core.SessionConfig, caps wire.AgentCapabilities) 
 		if has(caps, "additionalDirectories") {
 			p.AdditionalDirectories = cfg.AddDirs
 		} else {
-			c.ready.Warnings = append(c.ready.Warnings, "The agent takes no additional directories; they only widen what it may read and write through this server.")
+			c.Opened.Warnings = append(c.Opened.Warnings, "The agent takes no additional directories; they only widen what it may read and write through this server.")
 		}
 	}
 	lacks := func(what string) *core.Error {
@@ -136,14 +137,14 @@ func has(caps wire.AgentCapabilities, name string) bool {
 
 // openSession makes the call. Updates may come before its answer.
 func (c *conn) openSession(ctx context.Context, method string, params wire.SessionParams) error {
-	c.mu.Lock()
+	c.Mu.Lock()
 	if method == wire.SessionLoad || method == wire.SessionResume {
 		c.t.session = params.SessionID
 	}
 	if method == wire.SessionLoad || method == wire.SessionFork {
 		c.t.phase = history
 	}
-	c.mu.Unlock()
+	c.Mu.Unlock()
 	return c.ask(ctx, method, params, func(raw json.RawMessage) error {
 		var r wire.SessionResult
 		if err := json.Unmarshal(raw, &r); err != nil {
@@ -163,13 +164,13 @@ func (c *conn) openSession(ctx context.Context, method string, params wire.Sessi
 // settings sets what the caller wants and the agent does not do by itself. The
 // mode that asks is set always: some agents judge for themselves otherwise.
 func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
-	c.mu.Lock()
+	c.Mu.Lock()
 	approval := c.t.set.approval
 	mode := c.agent.modeFor(approval)
 	ch := core.Changes{Model: cfg.Model, ReasoningEffort: cfg.ReasoningEffort, ApprovalMode: approval}
 	calls, err := c.t.settingCalls(ch)
 	offers := c.t.offers
-	c.mu.Unlock()
+	c.Mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
 			return core.Errorf(core.CodeOption, "%s offers no mode %q in which it asks for everything", c.agent.Name, mode).
 				WithHint("Its own configuration may say otherwise; use approval_mode default to leave it at that.")
 		default:
-			c.ready.Warnings = append(c.ready.Warnings, "The agent offers no mode "+mode+"; when it asks is up to its own configuration.")
+			c.Opened.Warnings = append(c.Opened.Warnings, "The agent offers no mode "+mode+"; when it asks is up to its own configuration.")
 		}
 	}
 	for _, k := range calls {
@@ -192,8 +193,8 @@ func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
 			return err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	if offers.hasMode(mode) {
 		c.t.offers.mode = mode
 	}
@@ -201,12 +202,4 @@ func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
 		c.t.offers.model = cfg.Model
 	}
 	return nil
-}
-
-// ownVersion is the version of this program.
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

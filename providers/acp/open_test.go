@@ -59,9 +59,9 @@ func TestAnAgentThatJudgesByItselfIsSetToAsk(t *testing.T) {
 	b := newTable(t, acpscript.Options{}, nil)
 	r := b.open(b.session())
 	c := r.Conn.(*conn)
-	c.mu.Lock()
+	c.Mu.Lock()
 	mode := c.t.offers.mode
-	c.mu.Unlock()
+	c.Mu.Unlock()
 	if mode != "ask" {
 		t.Errorf("the agent's mode is %q", mode)
 	}
@@ -167,7 +167,7 @@ func TestALongReplayNeitherBlocksNorGrowsWithoutEnd(t *testing.T) {
 	if w := r.Conn.Ready().Warnings; len(w) != 1 || !strings.Contains(w[0], "were not kept") {
 		t.Errorf("warnings %q", w)
 	}
-	fenceTurn(t, r)
+	turnBehind(t, r)
 	if n := len(events(r, "history: ")); n == 0 || n > maxHistory {
 		t.Errorf("%d pieces of history", n)
 	}

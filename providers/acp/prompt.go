@@ -13,8 +13,8 @@ import (
 // wordJoiner is seen by nobody, and keeps a text from being a command.
 const wordJoiner = "\u2060"
 
-// harmless keeps a text from being a command of the agent's own.
-func harmless(text string) string {
+// escapeCommand keeps a text from being a command of the agent's own.
+func escapeCommand(text string) string {
 	if head := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(head, "/") || strings.HasPrefix(head, "@") ||
 		strings.HasPrefix(head, "!") || strings.HasPrefix(head, "$") {
 		return wordJoiner + text
@@ -33,12 +33,12 @@ func blocks(in core.TurnInput, can wire.PromptCapabilities) ([]wire.Block, *core
 	}
 	var list []wire.Block
 	if in.Prompt != "" {
-		list = append(list, wire.Block{Type: wire.Plain, Text: harmless(in.Prompt)})
+		list = append(list, wire.Block{Type: wire.Plain, Text: escapeCommand(in.Prompt)})
 	}
 	for _, b := range in.Content {
 		switch {
 		case b.Type == wire.Plain:
-			list = append(list, wire.Block{Type: wire.Plain, Text: harmless(b.Text)})
+			list = append(list, wire.Block{Type: wire.Plain, Text: escapeCommand(b.Text)})
 		case b.Type == wire.Image && can.Image:
 			list = append(list, wire.Block{Type: wire.Image, Data: b.Data, MIMEType: b.MIMEType})
 		case b.Type == wire.Image:

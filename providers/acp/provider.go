@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,28 +16,16 @@ import (
 // transport is the one way in which these agents are spoken to here.
 const transport = "acp"
 
-// Options say how an agent is found and started.
-type Options struct {
-	Runner   process.Runner // where it runs; required
-	PathDirs []string       // directories to search after PATH
-	Logger   *slog.Logger   // nil: the default one
-}
+// Options are how the agent is found and started.
+type Options = link.Options
 
 type provider struct {
+	Options
 	agent Agent
-	opts  Options
-	log   *slog.Logger
 }
 
 // New makes the provider of one agent. It does no I/O.
-func New(agent Agent, opts Options) core.Provider {
-	p := &provider{agent: agent, opts: opts, log: opts.Logger}
-	if p.log == nil {
-		p.log = slog.Default()
-	}
-	p.log = p.log.With("provider", agent.Name)
-	return p
-}
+func New(a Agent, o Options) core.Provider { return &provider{o, a} }
 
 func or(s, otherwise core.Support) core.Support {
 	if s == "" {
@@ -91,8 +78,8 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 		return nil, err
 	}
 	env := process.Environ(os.Environ(), p.environment(cfg), cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)
-	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: exe.args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
+	child, err := link.Start(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: exe.Args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
 	}, p.agent.Command[0], p.installHint(), link.Secrets(cfg)...)
 	if err != nil {
 		return nil, err
@@ -143,12 +130,12 @@ func check(a Agent, cfg core.SessionConfig) *core.Error {
 	return nil
 }
 
-func newSettings(a Agent, cfg core.SessionConfig, f fence) settings {
+func newSettings(a Agent, cfg core.SessionConfig, g pathGuard) settings {
 	mode := cfg.ApprovalMode
 	if mode == "" {
 		mode = core.ApprovalDefault
 	}
-	s := settings{agent: a, approval: mode, effort: cfg.ReasoningEffort, inside: f.inside}
+	s := settings{agent: a, approval: mode, effort: cfg.ReasoningEffort, inside: g.inside}
 	if cfg.Epoch > 1 {
 		s.prefix = fmt.Sprintf("%d.", cfg.Epoch)
 	}

@@ -30,7 +30,7 @@ func (t *translator) permission(m jsonrpc.Message) {
 	var call wire.ToolCall
 	if json.Unmarshal(m.Params, &p) != nil || json.Unmarshal(p.ToolCall, &call) != nil {
 		t.broken(m.Method, m.Raw)
-		t.reply(m.ID, cancelled, nil)
+		t.Reply(m.ID, cancelled, nil)
 		return
 	}
 	switch {
@@ -38,7 +38,7 @@ func (t *translator) permission(m jsonrpc.Message) {
 		t.session != "" && p.SessionID != "" && p.SessionID != t.session:
 		// It belongs to no turn, or nobody could tell the answers apart.
 		t.event("permission declined at once", m.Raw)
-		t.reply(m.ID, cancelled, nil)
+		t.Reply(m.ID, cancelled, nil)
 		return
 	}
 	if call.ToolCallID == "" {
@@ -47,27 +47,27 @@ func (t *translator) permission(m jsonrpc.Message) {
 	x := t.upsert(u, call)
 	if x == nil {
 		t.event("permission declined at once", m.Raw)
-		t.reply(m.ID, cancelled, nil)
+		t.Reply(m.ID, cancelled, nil)
 		return
 	}
-	t.endSpeech(u, false)
+	t.endText(u, false)
 	t.beginTool(u, x, nil)
 	r := t.options(p.Options)
 	r.id, r.tool = m.ID, x
 	if u.cancels > 0 {
 		x.asked = true
 		t.event("permission cancelled with its turn", m.Raw)
-		t.reply(m.ID, cancelled, nil)
+		t.Reply(m.ID, cancelled, nil)
 		return
 	}
 	if option := t.allowed(x, r); option != "" {
 		t.event("permission granted by "+string(t.set.approval), m.Raw)
-		t.reply(m.ID, selected(option), nil)
+		t.Reply(m.ID, selected(option), nil)
 		return
 	}
 	x.asked = true
 	t.requests[ref] = r
-	t.notice(core.RequestRaised{Turn: u.name, Ref: ref, Spec: t.spec(x, r), Raw: m.Raw})
+	t.Notice(core.RequestRaised{Turn: u.name, Ref: ref, Spec: t.spec(x, r), Raw: m.Raw})
 }
 
 // options sorts the answers by what they do. Ids and names differ from agent to
@@ -165,9 +165,9 @@ func selected(option string) wire.PermissionResult {
 	return wire.PermissionResult{Outcome: wire.Outcome{Outcome: wire.Selected, OptionID: option}}
 }
 
-// respond takes the op. The question stays known until it is answered, and the
+// Respond takes the op. The question stays known until it is answered, and the
 // op is done when the answer is in the pipe: the protocol has no other proof.
-func (t *translator) respond(op core.Respond) *core.Error {
+func (t *translator) Respond(op core.Respond) *core.Error {
 	r, u := t.requests[op.Ref], t.turn
 	if r == nil || u == nil {
 		return core.Errorf(core.CodeRequestNotPending, "the agent no longer waits for this")
@@ -181,31 +181,31 @@ func (t *translator) respond(op core.Respond) *core.Error {
 	case a.Action == core.ActionDeny:
 		option = r.reject
 	case a.Action == core.ActionCancel:
-		u.unsettled = append(u.unsettled, op.ID)
+		u.undelivered = append(u.undelivered, op.ID)
 		u.stopped = true
 		delete(t.requests, op.Ref)
 		r.tool.declined = true
 		t.cancelFrame(u, nil) // before the outcome, so that the agent does not go on
-		t.reply(r.id, cancelled, opTag{op.ID})
+		t.Reply(r.id, cancelled, func() { t.delivered(op.ID) })
 		t.withdrawAll()
 		return nil
 	}
 	if option == "" {
 		return core.Errorf(core.CodeScope, "the agent offers no such answer")
 	}
-	u.unsettled = append(u.unsettled, op.ID)
+	u.undelivered = append(u.undelivered, op.ID)
 	delete(t.requests, op.Ref)
 	r.tool.asked = false
 	r.tool.declined = op.Response.Action == core.ActionDeny
-	t.reply(r.id, selected(option), opTag{op.ID})
+	t.Reply(r.id, selected(option), func() { t.delivered(op.ID) })
 	return nil
 }
 
 // withdraw answers a question that dies with its turn.
 func (t *translator) withdraw(ref string, r *request) {
 	delete(t.requests, ref)
-	t.reply(r.id, cancelled, nil)
-	t.notice(core.RequestWithdrawn{Ref: ref})
+	t.Reply(r.id, cancelled, nil)
+	t.Notice(core.RequestWithdrawn{Ref: ref})
 }
 
 func (t *translator) withdrawAll() {

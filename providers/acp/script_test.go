@@ -67,7 +67,7 @@ func (b *table) session() core.SessionConfig {
 }
 
 func (b *table) try(cfg core.SessionConfig) (core.Conn, error) {
-	ctx, cancel := context.WithTimeout(b.t.Context(), conntest.Patience)
+	ctx, cancel := context.WithTimeout(b.t.Context(), conntest.MaxWait)
 	defer cancel()
 	return b.provider.Open(ctx, cfg)
 }

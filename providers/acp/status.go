@@ -18,7 +18,7 @@ import (
 // version.
 func (p *provider) Status(ctx context.Context) core.Status {
 	exe, err := p.find()
-	s := core.Status{Executable: exe.path, Searched: exe.searched, Version: exe.manifest.Version}
+	s := core.Status{Executable: exe.Path, Searched: exe.Searched, Version: exe.manifest.Version}
 	s.Authenticated, s.Evidence = p.evidence()
 	if err != nil {
 		s.Reason = core.AsError(err).Message + ". " + core.AsError(err).Hint
@@ -54,7 +54,7 @@ func (p *provider) nodeTrouble(ctx context.Context, engines string) string {
 	if need == 0 {
 		return ""
 	}
-	out, err := link.Run(ctx, p.opts.Runner, process.Spec{Path: node, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	out, err := link.Run(ctx, p.Runner, process.Spec{Path: node, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	have := strings.TrimSpace(out.Stdout)
 	if err != nil || major(strings.TrimPrefix(have, "v")) >= need {
 		return "" // unknown is no reason against it

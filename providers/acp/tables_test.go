@@ -125,13 +125,13 @@ func TestOnlyAnEffortThatCanBeAskedForIsReported(t *testing.T) {
 	}
 	tr.offered(option("low"), nil)
 	tr.offered(option("default"), nil)
-	out := tr.take().notices
+	out := tr.Take().Notices
 	if d := cmp.Diff([]core.Notice{core.SessionChanged{ReasoningEffort: "low"}}, out); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestFenceAsksAboutWhatRunsLater(t *testing.T) {
+func TestPathGuardAsksAboutWhatRunsLater(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, ".git", "hooks"), 0o700); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestFenceAsksAboutWhatRunsLater(t *testing.T) {
 	if err := os.Symlink(filepath.Join(".git", "hooks"), filepath.Join(root, "hooks")); err != nil {
 		t.Fatal(err)
 	}
-	f := newFence([]string{root})
+	f := newPathGuard([]string{root})
 	for path, want := range map[string]bool{
 		"a.txt": true, "new/deep.txt": true, ".git/hooks/pre-commit": false, "hooks/pre-commit": false,
 		"sub/.GitHub/workflows/x.yml": false, ".mcp.json": false, "../a.txt": false,

@@ -20,7 +20,7 @@ import (
 // latest.
 type terminals struct {
 	runner   process.Runner
-	fence    fence
+	guard    pathGuard
 	cwd      string
 	env      []string
 	resource string
@@ -60,7 +60,7 @@ func (ts *terminals) create(ctx context.Context, p wire.CreateParams) (*terminal
 	if spec.Dir == "" {
 		spec.Dir = ts.cwd
 	}
-	if _, _, err := ts.fence.find(spec.Dir); err != nil {
+	if _, _, err := ts.guard.find(spec.Dir); err != nil {
 		return nil, err
 	}
 	if len(p.Args) == 0 && strings.ContainsAny(p.Command, " \t\n|&;<>") {
@@ -238,7 +238,7 @@ func (t *translator) terminalStarted(x *terminal) {
 	if u == nil {
 		return
 	}
-	t.endSpeech(u, false)
+	t.endText(u, false)
 	x.item = t.item("terminal")
 	u.terminals = append(u.terminals, x)
 	title, _, _ := strings.Cut(x.command, "\n")

@@ -7,18 +7,20 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // translator turns frames into notices and ops into frames. It is pure: what
-// it wants done is in out, and whoever calls it does that before the next call.
+// it wants done is in its CallOutput and in asked.
 type translator struct {
+	link.CallOutput
 	set     settings
 	caps    wire.AgentCapabilities
 	session string // the agent's name for it, once known
 	phase   phase
-	lost    int // pieces of history that were not kept
-	out     output
+	lost    int             // pieces of history that were not kept
+	asked   []clientRequest // that the reader has to serve
 
 	turn     *turn               // that runs
 	settling bool                // the agent is not done with a turn that failed
@@ -51,103 +53,23 @@ type settings struct {
 	inside func(path string) bool
 }
 
-// output is what a step of the translator wants done, in order.
-type output struct {
-	notices []core.Notice
-	frames  []frame
-	jobs    []job
-	settle  bool // start the timer of an agent that settles
-	arm     bool // start the timer of a cancel that is not answered
-}
-
-// frame is something to send: a call with its tag, a notification, or an answer
-// to the request with the given id. written hears that it is in the pipe.
-type frame struct {
-	kind    frameKind
-	method  string
-	params  any // of a call or notification, or the result of an answer
-	tag     any
-	id      json.RawMessage
-	code    int
-	why     string // of a refusal
-	written any
-}
-
-type frameKind int
-
-const (
-	callFrame frameKind = iota
-	notifyFrame
-	replyFrame
-	refuseFrame
-)
-
-// job is something that the agent asks of its client and that needs I/O.
-type job struct {
+// clientRequest is something that the agent asks of its client and that needs
+// I/O: a file or a terminal.
+type clientRequest struct {
 	id     json.RawMessage
 	method string
 	params json.RawMessage
 }
 
-// Tags say what a response, or a written frame, is for.
+// Tags say what a response is for.
 type (
 	promptTag  struct{ turn *turn }
 	effortTag  struct{ turn *turn }
 	settingTag struct{ change *change }
-	opTag      struct{ op core.OpID }
 )
 
 func newTranslator(s settings) *translator {
 	return &translator{set: s, requests: map[string]*request{}}
-}
-
-// take gives what has to be done since the last call.
-func (t *translator) take() output {
-	out := t.out
-	t.out = output{}
-	return out
-}
-
-func (t *translator) notice(n core.Notice) { t.out.notices = append(t.out.notices, n) }
-
-func (t *translator) send(f frame) { t.out.frames = append(t.out.frames, f) }
-
-func (t *translator) call(method string, params, tag, written any) {
-	t.send(frame{kind: callFrame, method: method, params: params, tag: tag, written: written})
-}
-
-func (t *translator) reply(id json.RawMessage, result, written any) {
-	t.send(frame{kind: replyFrame, id: id, params: result, written: written})
-}
-
-func (t *translator) refuse(id json.RawMessage, code int, why string) {
-	t.send(frame{kind: refuseFrame, id: id, code: code, why: why})
-}
-
-func (t *translator) opDone(op core.OpID, err *core.Error) {
-	t.notice(core.OpDone{Op: op, Err: err})
-}
-
-// op takes an op of any kind.
-func (t *translator) op(op core.Op) {
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = t.startTurn(op)
-	case core.Steer:
-		err = core.Errorf(core.CodeCapability, "ACP agents cannot be steered")
-	case core.Respond:
-		err = t.respond(op)
-	case core.Interrupt:
-		err = t.interrupt(op)
-	case core.Configure:
-		err = t.configure(op)
-	default:
-		err = core.Errorf(core.CodeInternal, "acp does not know the op %T", op)
-	}
-	if err != nil {
-		t.opDone(op.OpID(), err)
-	}
 }
 
 // name is the name of the turn that runs, or "".
@@ -194,7 +116,7 @@ func (t *translator) garbage(line []byte) {
 
 // content reports something of the turn that runs, or of the session.
 func (t *translator) content(p core.Payload, raw json.RawMessage) {
-	t.notice(core.Content{Turn: t.name(), Payload: p, Raw: raw})
+	t.Notice(core.Content{Turn: t.name(), Payload: p, Raw: raw})
 }
 
 // event keeps a frame that has no place in the vocabulary. Without a turn it
@@ -230,16 +152,6 @@ func (t *translator) response(m jsonrpc.Message) {
 	}
 }
 
-// wrote hears that a frame is in the pipe whole.
-func (t *translator) wrote(tag any) {
-	switch tag := tag.(type) {
-	case promptTag:
-		t.accept(tag.turn)
-	case opTag:
-		t.settle(tag.op)
-	}
-}
-
 // request takes a request of the agent's. What nobody here can answer is
 // refused at once, so that the agent never waits.
 func (t *translator) request(m jsonrpc.Message) {
@@ -249,9 +161,9 @@ func (t *translator) request(m jsonrpc.Message) {
 	case wire.ReadTextFile, wire.WriteTextFile, wire.TerminalCreate, wire.TerminalOutput, wire.TerminalWait,
 		wire.TerminalKill, wire.TerminalKillOld, wire.TerminalRelease:
 		t.event(m.Method, m.Raw)
-		t.out.jobs = append(t.out.jobs, job{m.ID, m.Method, m.Params})
+		t.asked = append(t.asked, clientRequest{m.ID, m.Method, m.Params})
 	default:
-		t.refuse(m.ID, jsonrpc.CodeMethodNotFound, "harness-mcp does not answer "+m.Method)
+		t.Refuse(m.ID, jsonrpc.CodeMethodNotFound, "harness-mcp does not answer "+m.Method)
 		t.event(m.Method, m.Raw)
 	}
 }

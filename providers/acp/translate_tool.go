@@ -192,8 +192,8 @@ func (t *translator) beginTool(u *turn, x *tool, raw json.RawMessage) bool {
 	}
 	x.started = true
 	x.shown = contentText(x.content) // a description; output comes behind it
-	u.mistake = nil
-	t.endSpeech(u, false)
+	u.failure = nil
+	t.endText(u, false)
 	t.content(toolStarted(x), raw)
 	return true
 }

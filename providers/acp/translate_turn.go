@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // turn is one session/prompt and what came of it.
@@ -19,23 +21,22 @@ type turn struct {
 	accepted bool
 	held     bool // until the agent is done with the turn before
 
-	unsettled []core.OpID // answers and interrupts whose frames are on their way
-	cancels   int         // how often session/cancel was said
-	stopped   bool        // a person's "cancel" stopped it
+	undelivered []core.OpID // answers and interrupts whose frames are on their way
+	cancels     int         // how often session/cancel was said
+	stopped     bool        // a person's "cancel" stopped it
 
-	speech  *speech // the message that is being said
-	spoke   bool
-	mistake *core.TurnError // what an aside says went wrong, if nothing follows
-	tools   tools
-	failed  []string        // titles of tools that failed
-	written map[string]bool // files written for the agent, reported already
-	edits   []core.FileEdit
+	openText *openText       // the message that is being said
+	failure  *core.TurnError // what an aside says went wrong, if nothing follows
+	tools    tools
+	failed   []string        // titles of tools that failed
+	written  map[string]bool // files written for the agent, reported already
+	edits    []core.FileEdit
 
 	terminals []*terminal // that were made in it
 }
 
-// startTurn takes the op.
-func (t *translator) startTurn(op core.StartTurn) *core.Error {
+// StartTurn takes the op.
+func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if t.turn != nil {
 		return core.Errorf(core.CodeTurnInProgress, "a turn is running").Retry()
 	}
@@ -51,7 +52,7 @@ func (t *translator) startTurn(op core.StartTurn) *core.Error {
 		}
 		t.turn = u
 		t.set.effort = e
-		t.call(method, params, effortTag{u}, nil)
+		t.Call(method, params, effortTag{u})
 		return nil
 	}
 	t.turn = u
@@ -65,10 +66,11 @@ func (t *translator) sendPrompt(u *turn) {
 		return
 	}
 	u.sent = true
-	t.call(wire.SessionPrompt, wire.PromptParams{SessionID: t.session, Prompt: u.prompt}, promptTag{u}, promptTag{u})
+	t.Frame(link.Frame{Kind: jsonrpc.Request, Method: wire.SessionPrompt, Params: wire.PromptParams{SessionID: t.session, Prompt: u.prompt},
+		Tag: promptTag{u}, Written: func() { t.accept(u) }})
 	u.prompt = nil
 	if u.cancels > 0 {
-		t.sayCancel(u)
+		t.sendCancel(u)
 	}
 }
 
@@ -89,10 +91,10 @@ func (t *translator) effortResponse(u *turn, m jsonrpc.Message) {
 	}
 	t.set.effort = ""
 	t.turn = nil
-	for _, op := range u.unsettled {
-		t.opDone(op, nil)
+	for _, op := range u.undelivered {
+		t.OpDone(op, "", nil, nil)
 	}
-	t.opDone(u.op, rejection(m.Error))
+	t.OpDone(u.op, "", rejection(m.Error), nil)
 }
 
 // accept reports that the prompt is with the agent.
@@ -101,33 +103,33 @@ func (t *translator) accept(u *turn) {
 		return
 	}
 	u.accepted = true
-	t.opDone(u.op, nil)
+	t.OpDone(u.op, "", nil, nil)
 }
 
-// settle reports an op whose frame is in the pipe, once.
-func (t *translator) settle(op core.OpID) {
+// delivered reports an op whose frame is in the pipe, once.
+func (t *translator) delivered(op core.OpID) {
 	if u := t.turn; u != nil {
-		if i := slices.Index(u.unsettled, op); i >= 0 {
-			u.unsettled = slices.Delete(u.unsettled, i, i+1)
-			t.opDone(op, nil)
+		if i := slices.Index(u.undelivered, op); i >= 0 {
+			u.undelivered = slices.Delete(u.undelivered, i, i+1)
+			t.OpDone(op, "", nil, nil)
 		}
 	}
 }
 
-// interrupt takes the op.
-func (t *translator) interrupt(op core.Interrupt) *core.Error {
+// Interrupt takes the op.
+func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	u := t.turn
 	if u == nil || u.name != op.TurnID {
 		return core.Errorf(core.CodeNoActiveTurn, "the turn is not running")
 	}
-	u.unsettled = append(u.unsettled, op.ID)
-	t.cancel(u, opTag{op.ID})
+	u.undelivered = append(u.undelivered, op.ID)
+	t.cancel(u, func() { t.delivered(op.ID) })
 	return nil
 }
 
 // cancel stops a turn: the word for it first, then the outcome that every open
 // question gets by it.
-func (t *translator) cancel(u *turn, written any) {
+func (t *translator) cancel(u *turn, written func()) {
 	if !u.sent {
 		u.cancels = max(u.cancels, 1) // it is said behind the prompt
 		return
@@ -136,22 +138,23 @@ func (t *translator) cancel(u *turn, written any) {
 	t.withdrawAll()
 }
 
-func (t *translator) sayCancel(u *turn) {
+func (t *translator) sendCancel(u *turn) {
 	t.cancelFrame(u, nil)
-	for _, op := range u.unsettled {
-		t.opDone(op, nil)
+	for _, op := range u.undelivered {
+		t.OpDone(op, "", nil, nil)
 	}
-	u.unsettled = nil
+	u.undelivered = nil
 }
 
-func (t *translator) cancelFrame(u *turn, written any) {
+func (t *translator) cancelFrame(u *turn, written func()) {
 	u.cancels++
-	t.send(frame{kind: notifyFrame, method: wire.SessionCancel, params: wire.SessionRef{SessionID: t.session}, written: written})
-	t.out.arm = true
+	t.Frame(link.Frame{Kind: jsonrpc.Notification, Method: wire.SessionCancel, Params: wire.SessionRef{SessionID: t.session}, Written: written})
+	t.Timer(link.Timer{Name: "cancel", After: cancelInterval, Keep: true, Fire: t.repeatCancel})
 }
 
-// cancelAgain says it again: an agent may have heard it before it had begun.
-func (t *translator) cancelAgain() {
+// repeatCancel sends session/cancel once more: an agent may have received it
+// before it had begun the turn.
+func (t *translator) repeatCancel() {
 	if u := t.turn; u != nil && u.cancels > 0 && u.cancels < maxCancels {
 		t.cancelFrame(u, nil)
 	}
@@ -165,13 +168,14 @@ func (t *translator) promptResponse(u *turn, m jsonrpc.Message) {
 		return
 	}
 	t.accept(u)
-	for _, op := range u.unsettled {
-		t.opDone(op, nil)
+	for _, op := range u.undelivered {
+		t.OpDone(op, "", nil, nil)
 	}
-	u.unsettled = nil
+	u.undelivered = nil
 	verdict, result := t.verdict(u, m)
 	if m.Error != nil && t.set.agent.Quirks.SettleMS > 0 {
-		t.settling, t.out.settle = true, true
+		t.settling = true
+		t.Timer(link.Timer{Name: "settle", After: time.Duration(t.set.agent.Quirks.SettleMS) * time.Millisecond, Fire: t.settled})
 	}
 	t.finish(u, verdict, result, m.Raw)
 }
@@ -210,8 +214,8 @@ func (t *translator) verdict(u *turn, m jsonrpc.Message) (core.Verdict, core.Res
 	if u.stopped {
 		return core.VerdictCancelled, result // it takes a "cancelled" for a rejection and stops all the same
 	}
-	if u.mistake != nil {
-		result.Error = u.mistake
+	if u.failure != nil {
+		result.Error = u.failure
 		return core.VerdictFailed, result
 	}
 	if w := stopWarnings[r.StopReason]; w != "" {
@@ -269,23 +273,28 @@ func (t *translator) finish(u *turn, verdict core.Verdict, result core.Result, r
 		t.content(core.UsageUpdated{Usage: *result.Usage, Scope: core.UsageTurn}, nil)
 	}
 	result.FilesChanged = u.edits
-	t.notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: result, Raw: raw})
+	t.Notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: result, Raw: raw})
 	t.last = u.name
 	t.turn = nil
 }
 
 // closeOpen closes the message and the tools that are open.
 func (t *translator) closeOpen(u *turn, cut bool) {
-	t.endSpeech(u, cut)
+	t.endText(u, cut)
 	for _, tool := range u.tools.open() {
 		t.endTool(u, tool, t.leftover(u, tool), nil)
 	}
 	t.leaveTerminals(u)
 }
 
-// lostLink closes what is open when the link ends before the turn.
-func (t *translator) lostLink() {
+// Lost closes what is open when the link ends before the turn.
+func (t *translator) Lost() {
 	if u := t.turn; u != nil {
 		t.closeOpen(u, true)
 	}
+}
+
+// Steer rejects the op: the protocol has no message for it.
+func (t *translator) Steer(core.Steer) *core.Error {
+	return core.Errorf(core.CodeCapability, "ACP agents cannot be steered")
 }

@@ -6,10 +6,11 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// speech is a message or a thought that is being said.
-type speech struct {
+// openText is a message or a thought that is being said.
+type openText struct {
 	item    string
 	kind    string // of its chunks
 	message string // the agent's id for it, if any
@@ -19,7 +20,7 @@ type speech struct {
 
 // add takes the next piece. The first one is kept as it is: often it is all
 // there is, and then it may be long.
-func (s *speech) add(text string) {
+func (s *openText) add(text string) {
 	if s.first == "" {
 		s.first = text
 		return
@@ -27,9 +28,9 @@ func (s *speech) add(text string) {
 	s.rest.WriteString(text)
 }
 
-func (s *speech) len() int { return len(s.first) + s.rest.Len() }
+func (s *openText) len() int { return len(s.first) + s.rest.Len() }
 
-func (s *speech) text() string {
+func (s *openText) text() string {
 	if s.rest.Len() == 0 {
 		return s.first
 	}
@@ -45,7 +46,7 @@ func (t *translator) update(kind string, body, raw json.RawMessage) {
 		return
 	}
 	if t.phase == history {
-		t.notice(core.Content{Payload: core.ProviderEvent{Kind: "history: " + kind, Data: body}, Raw: raw})
+		t.Notice(core.Content{Payload: core.ProviderEvent{Kind: "history: " + kind, Data: body}, Raw: raw})
 		return
 	}
 	u := t.turn
@@ -102,7 +103,7 @@ func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
 		return
 	}
 	if c.Content.Type != wire.Plain {
-		t.endSpeech(u, false)
+		t.endText(u, false)
 		t.event(kind+" of type "+c.Content.Type, raw)
 		return
 	}
@@ -112,38 +113,29 @@ func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
 	if c.Content.Text == "" {
 		return
 	}
-	u.mistake = nil
-	s := u.speech
+	u.failure = nil
+	s := u.openText
 	if s == nil || s.kind != kind || s.message != c.MessageID || s.len()+len(c.Content.Text) > maxText {
-		t.endSpeech(u, false)
+		t.endText(u, false)
 		name := "msg"
 		if kind == wire.ThoughtChunk {
 			name = "think"
 		}
-		s = &speech{item: t.item(name), kind: kind, message: c.MessageID}
-		u.speech = s
+		s = &openText{item: t.item(name), kind: kind, message: c.MessageID}
+		u.openText = s
 	}
 	s.add(c.Content.Text)
-	if kind == wire.ThoughtChunk {
-		t.content(core.ReasoningDelta{Item: s.item, Text: c.Content.Text}, raw)
-		return
-	}
-	u.spoke = true
-	t.content(core.MessageDelta{Item: s.item, Text: c.Content.Text}, raw)
+	t.content(link.Delta(kind == wire.ThoughtChunk, s.item, c.Content.Text), raw)
 }
 
-// endSpeech reports the whole of what was being said.
-func (t *translator) endSpeech(u *turn, cut bool) {
-	s := u.speech
+// endText reports the whole of what was being said.
+func (t *translator) endText(u *turn, cut bool) {
+	s := u.openText
 	if s == nil {
 		return
 	}
-	u.speech = nil
-	if s.kind == wire.ThoughtChunk {
-		t.content(core.Reasoning{Item: s.item, Text: s.text(), Partial: cut}, nil)
-		return
-	}
-	t.content(core.Message{Item: s.item, Text: s.text(), Partial: cut}, nil)
+	u.openText = nil
+	t.content(link.Whole(s.kind == wire.ThoughtChunk, s.item, s.text(), cut), nil)
 }
 
 // aside takes a chunk that is not the model's words.
@@ -153,17 +145,17 @@ func (t *translator) aside(u *turn, text string, raw json.RawMessage) bool {
 			continue
 		}
 		if a.Means == AsideWarning {
-			if u.speech != nil {
+			if u.openText != nil {
 				return false // in the middle of a message it is that message's
 			}
 			t.content(core.Warning{Message: text}, raw)
 			return true
 		}
-		t.endSpeech(u, true)
+		t.endText(u, true)
 		code := errorCode(0, text)
 		t.content(core.ProviderError{Message: text, Code: string(code), WillRetry: a.Means == AsideRetry}, raw)
 		if a.Means == AsideError {
-			u.mistake = &core.TurnError{Code: code, Message: text}
+			u.failure = &core.TurnError{Code: code, Message: text}
 		}
 		return true
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// respond takes the op. The CLI confirms no answer, so the proof is that the
+// Respond takes the op. The CLI confirms no answer, so the proof is that the
 // line is in the pipe whole.
-func (t *translator) respond(op core.Respond) *core.Error {
+func (t *translator) Respond(op core.Respond) *core.Error {
 	r := t.requests[op.Ref]
 	if r == nil {
 		return core.Errorf(core.CodeRequestNotPending, "Claude Code no longer waits for this")
@@ -139,6 +139,6 @@ func (t *translator) withdrawAll(u *turn) {
 		if r.agent {
 			t.reply(r.id, wire.Deny{Behavior: "deny", Message: "The turn in which this was asked has ended; nobody can answer any more."}, 0)
 		}
-		t.notice(core.RequestWithdrawn{Ref: id})
+		t.Notice(core.RequestWithdrawn{Ref: id})
 	}
 }

@@ -1,12 +1,15 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
+	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
 // request is a control request of the CLI's that waits for an answer.
@@ -58,7 +61,7 @@ func (t *translator) raise(r *request, spec core.RequestSpec, raw json.RawMessag
 		return
 	}
 	t.requests[r.id] = r
-	t.notice(core.RequestRaised{Turn: t.name(), Ref: r.id, Spec: spec, Raw: raw})
+	t.Notice(core.RequestRaised{Turn: t.name(), Ref: r.id, Spec: spec, Raw: raw})
 }
 
 // ask takes can_use_tool, which asks for approvals and questions alike.
@@ -94,19 +97,14 @@ func grants(suggestions []json.RawMessage) []wire.Suggestion {
 	return nil
 }
 
-var (
-	approvalActions = []core.Action{core.ActionApprove, core.ActionDeny, core.ActionCancel}
-	bothScopes      = []core.Scope{core.ScopeOnce, core.ScopeSession}
-)
-
 // approvalSpec declares what an approval is about.
 func approvalSpec(a wire.Ask, in wire.ToolInput, session bool) core.RequestSpec {
 	title := toolTitle(a.ToolName, in)
-	spec := core.RequestSpec{Kind: core.KindPermission, Actions: approvalActions,
+	spec := core.RequestSpec{Kind: core.KindPermission, Actions: link.ApprovalActions(),
 		Details: &core.RequestDetails{Tool: shownName(a.ToolName), Input: a.Input, Path: a.BlockedPath, Reason: a.Reason}}
 	d := spec.Details
 	if session {
-		spec.Scopes = bothScopes
+		spec.Scopes = link.BothScopes()
 	}
 	switch kind := toolKind(a.ToolName); {
 	case a.ToolName == wire.ExitPlanMode:
@@ -118,14 +116,14 @@ func approvalSpec(a wire.Ask, in wire.ToolInput, session bool) core.RequestSpec 
 	case kind == core.ToolCommand && in.Command != "":
 		spec.Kind, spec.Prompt = core.KindCommandApproval, "Run this command? "+in.Command
 		d.Command = in.Command
-		d.Reason = cmpOr(d.Reason, in.Description)
+		d.Reason = cmp.Or(d.Reason, in.Description)
 	case kind == core.ToolFile && a.ToolName != "Read":
 		spec.Kind, spec.Prompt = core.KindFileChangeApproval, "Change this file? "+title
-		d.Path = cmpOr(cmpOr(in.FilePath, in.NotebookPath), a.BlockedPath)
+		d.Path = cmp.Or(cmp.Or(in.FilePath, in.NotebookPath), a.BlockedPath)
 		d.Diff = askedDiff(a.ToolName, in)
 	default:
 		spec.Prompt = "Allow this? " + title
-		d.Path = cmpOr(in.FilePath, a.BlockedPath)
+		d.Path = cmp.Or(in.FilePath, a.BlockedPath)
 	}
 	if a.ReasonType == wire.ModeReason && d.Reason == "" {
 		d.Reason = "The permission mode forbids this (plan mode, say); approving lets it happen all the same."
@@ -143,7 +141,7 @@ func askedDiff(tool string, in wire.ToolInput) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n@@ @@\n", in.FilePath, in.FilePath)
+	b.WriteString(textdiff.Header(in.FilePath, in.FilePath) + "@@ @@\n")
 	signed(&b, '-', in.OldString)
 	signed(&b, '+', in.NewString)
 	return b.String()
@@ -164,7 +162,7 @@ func questionSpec(questions []wire.Question) (core.RequestSpec, map[string]strin
 	var prompts []string
 	for i, q := range questions {
 		id := fmt.Sprintf("q%d", i+1)
-		prompt := cmpOr(cmpOr(q.Question, q.Header), id)
+		prompt := cmp.Or(cmp.Or(q.Question, q.Header), id)
 		texts[id] = q.Question
 		mine := core.Question{ID: id, Prompt: prompt, Header: q.Header, Choices: []core.Choice{}, Multiple: q.MultiSelect, AllowsOther: true}
 		for _, o := range q.Options {
@@ -185,14 +183,8 @@ func (t *translator) elicit(m wire.Request, raw json.RawMessage) {
 		return
 	}
 	r := &request{id: m.RequestID, elicit: true}
-	prompt := cmpOr(e.Message, "The MCP server "+e.MCPServerName+" asks.")
-	from := &core.RequestDetails{Tool: e.MCPServerName}
-	if e.Mode == "url" {
-		t.raise(r, core.RequestSpec{Kind: core.KindConfirmation, Prompt: prompt + "\n" + e.URL, Actions: approvalActions, Details: from}, raw)
-		return
-	}
-	t.raise(r, core.RequestSpec{Kind: core.KindMCPElicitation, Prompt: prompt, Schema: e.RequestedSchema, Details: from,
-		Actions: []core.Action{core.ActionAnswer, core.ActionDeny, core.ActionCancel}}, raw)
+	prompt := cmp.Or(e.Message, "The MCP server "+e.MCPServerName+" asks.")
+	t.raise(r, link.ElicitationSpec(e.MCPServerName, prompt, e.Mode == "url", e.URL, e.RequestedSchema), raw)
 }
 
 // cancelled takes the news that the CLI no longer waits.
@@ -202,5 +194,5 @@ func (t *translator) cancelled(id string, raw json.RawMessage) {
 		return
 	}
 	delete(t.requests, id)
-	t.notice(core.RequestWithdrawn{Ref: id, Raw: raw})
+	t.Notice(core.RequestWithdrawn{Ref: id, Raw: raw})
 }

@@ -25,7 +25,7 @@ var rerouteSettings = []string{"apiKeyHelper", "awsAuthRefresh", "awsCredentialE
 // login and to nothing else. Whatever cannot be seen is a refusal.
 //
 // Errors: CodeOption for a session that asks for both, CodeProviderNotReady.
-func (p *provider) checkSubscription(ctx context.Context, exe executable, cfg core.SessionConfig, o options, env []string) error {
+func (p *provider) checkSubscription(ctx context.Context, exe link.Executable, cfg core.SessionConfig, o options, env []string) error {
 	for name := range cfg.Env {
 		if rerouting(name) {
 			return core.Errorf(core.CodeOption, "env sets %s, which does not go with auth subscription", name).
@@ -42,8 +42,8 @@ func (p *provider) checkSubscription(ctx context.Context, exe executable, cfg co
 				WithHint("Leave it out, or use auth inherit.")
 		}
 	}
-	out, err := link.Run(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: []string{"auth", "status", "--json"}, Dir: cfg.CWD, Env: env,
+	out, err := link.Run(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: []string{"auth", "status", "--json"}, Dir: cfg.CWD, Env: env,
 	})
 	if err != nil {
 		return core.Errorf(core.CodeProviderNotReady, "claude auth status failed: %w", err)

@@ -25,7 +25,7 @@ const (
 )
 
 // patience is how long a test waits for what has to come.
-const patience = conntest.Patience
+const patience = conntest.MaxWait
 
 // onBoth runs a test on the newest and on the oldest CLI, beside others.
 func onBoth(t *testing.T, test func(*testing.T, *bench)) {

@@ -9,6 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // fuzzer plays lines of the CLI's, between ops, and holds what comes of them to
@@ -33,8 +34,8 @@ func newFuzzer(t *testing.T) *fuzzer {
 
 func (f *fuzzer) drain() {
 	f.t.Helper()
-	out := f.tr.take()
-	for _, n := range out.notices {
+	out := f.tr.Take()
+	for _, n := range out.Notices {
 		if err := f.watch.See(n); err != nil {
 			f.t.Fatalf("%v\n  at %s", err, conntest.Brief(n))
 		}
@@ -42,15 +43,15 @@ func (f *fuzzer) drain() {
 			f.refs = append(f.refs, q.Ref)
 		}
 	}
-	for _, l := range out.lines {
-		if _, err := encoded(l.value); err != nil {
+	for _, l := range out.Frames {
+		if _, err := encoded(l.Value); err != nil {
 			f.t.Fatalf("a line that cannot be written: %v", err)
 		}
-		if l.written != 0 {
-			f.tr.wrote(l.written)
+		if l.Written != nil {
+			l.Written()
 		}
 	}
-	if len(out.lines) > 0 {
+	if len(out.Frames) > 0 {
 		f.drain()
 	}
 }
@@ -83,7 +84,7 @@ func (f *fuzzer) op(b byte) {
 		op = core.Respond{ID: f.ops, Ref: ref, Response: core.Response{Action: action, Scope: core.ScopeSession}}
 	}
 	f.watch.Sending(op)
-	f.tr.op(op)
+	link.Do(f.tr, op)
 	f.drain()
 }
 
@@ -147,7 +148,7 @@ func FuzzTranslator(f *testing.F) {
 				fz.drain()
 			}
 		}
-		fz.tr.lost()
+		fz.tr.Lost()
 		fz.drain()
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // replayer plays a recorded conversation: the client's lines as the ops that
@@ -46,14 +47,14 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	r.tr.op(op)
+	link.Do(r.tr, op)
 	r.drain()
 }
 
 func (r *replayer) drain() {
 	r.t.Helper()
-	out := r.tr.take()
-	for _, n := range out.notices {
+	out := r.tr.Take()
+	for _, n := range out.Notices {
 		fmt.Fprintln(&r.log, conntest.Brief(n))
 		if err := r.watch.See(n); err != nil {
 			r.t.Error(err)
@@ -62,19 +63,19 @@ func (r *replayer) drain() {
 			r.open[q.Ref] = q
 		}
 	}
-	for _, l := range out.lines {
-		fmt.Fprintln(&r.log, "->", conntest.JSON(l.value))
-		if q, ok := l.value.(wire.OutRequest); ok {
+	for _, l := range out.Frames {
+		fmt.Fprintln(&r.log, "->", conntest.JSON(l.Value))
+		if q, ok := l.Value.(wire.OutRequest); ok {
 			r.asked = q.RequestID
 		}
-		if l.written != 0 {
-			r.tr.wrote(l.written)
+		if l.Written != nil {
+			l.Written()
 		}
 	}
-	if out.fatal != nil {
-		fmt.Fprintf(&r.log, "fatal: %v\n", out.fatal)
+	if out.Fatal != nil {
+		fmt.Fprintf(&r.log, "fatal: %v\n", out.Fatal)
 	}
-	if len(out.lines) > 0 {
+	if len(out.Frames) > 0 {
 		r.drain()
 	}
 }
@@ -84,7 +85,7 @@ func (r *replayer) play(line conntest.Line) {
 	case "start":
 		r.start()
 	case "end":
-		r.tr.lost()
+		r.tr.Lost()
 		r.drain()
 		fmt.Fprintln(&r.log, "the end")
 	case "garbage":

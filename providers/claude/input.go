@@ -26,7 +26,7 @@ func checkInput(in core.TurnInput) *core.Error {
 func (t *translator) prompt(in core.TurnInput, uuid string) wire.Prompt {
 	m := wire.Prompt{Type: wire.User, UUID: uuid, ClientComposed: true}
 	m.Message.Role = "user"
-	text := t.harmless(in.Prompt)
+	text := t.escapeCommand(in.Prompt)
 	var names strings.Builder
 	for _, path := range in.Attachments {
 		names.WriteString("\n\nAttached file: " + path)
@@ -41,7 +41,7 @@ func (t *translator) prompt(in core.TurnInput, uuid string) wire.Prompt {
 			blocks = append(blocks, wire.Block{Type: wire.Image, Source: &wire.ImageSource{Type: "base64", MediaType: b.MIMEType, Data: b.Data}})
 			continue
 		}
-		blocks = append(blocks, wire.Block{Type: wire.Text, Text: t.harmless(b.Text)})
+		blocks = append(blocks, wire.Block{Type: wire.Text, Text: t.escapeCommand(b.Text)})
 	}
 	m.Message.Content = blocks
 	return m
@@ -50,9 +50,9 @@ func (t *translator) prompt(in core.TurnInput, uuid string) wire.Prompt {
 // mention is an @ before a path, as old versions look for it.
 var mention = regexp.MustCompile(`(^|[\s"'(\[])@("[^"]+"|[^\s"]+)`)
 
-// harmless keeps a text from being a command. Versions that do not know
+// escapeCommand keeps a text from being a command. Versions that do not know
 // client_composed take a leading "/" for one, and read files named behind an @.
-func (t *translator) harmless(text string) string {
+func (t *translator) escapeCommand(text string) string {
 	if t.literal {
 		return text
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 const someID = "3f0b7c1e-5d1a-4c57-9a3e-0c9d5f7a1b2c"
@@ -78,11 +79,11 @@ func TestLaunchRefusesWhatItCannotDo(t *testing.T) {
 }
 
 func TestSecretsStayOutOfTheCommandLine(t *testing.T) {
-	dir, err := newWorkdir()
+	dir, err := link.NewWorkdir("hmc-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.remove()
+	defer dir.Remove()
 	cfg := core.SessionConfig{
 		MCPServers:      map[string]json.RawMessage{"x": []byte(`{"url":"http://127.0.0.1","headers":{"Authorization":"Bearer swordfish"}}`)},
 		SystemPrompt:    "swordfish",
@@ -109,8 +110,8 @@ func TestSecretsStayOutOfTheCommandLine(t *testing.T) {
 	if !strings.Contains(mustRead(t, args[slices.Index(args, "--mcp-config")+1]), `"type":"http"`) {
 		t.Error("a server with a url has no type")
 	}
-	dir.remove()
-	if _, err := os.Stat(dir.path); err == nil {
+	dir.Remove()
+	if _, err := os.Stat(dir.Path); err == nil {
 		t.Error("the session's files outlive it")
 	}
 }
@@ -146,12 +147,12 @@ func TestPromptsAreMadeHarmlessForVersionsThatObeyThem(t *testing.T) {
 		"mail me@real.txt":     "mail me@real.txt",
 		"@unreal.txt":          "@unreal.txt",
 	} {
-		if got := old.harmless(in); got != want {
+		if got := old.escapeCommand(in); got != want {
 			t.Errorf("%q became %q", in, got)
 		}
 	}
 	old.literal = true
-	if got := old.harmless("/clear @real.txt"); got != "/clear @real.txt" {
+	if got := old.escapeCommand("/clear @real.txt"); got != "/clear @real.txt" {
 		t.Errorf("a version that takes prompts literally got %q", got)
 	}
 }
@@ -207,7 +208,7 @@ func TestSkillsBecomeAPlugin(t *testing.T) {
 		}
 		return path
 	}
-	dir := workdir{t.TempDir()}
+	dir := link.Workdir{Path: t.TempDir()}
 	bake := filepath.Dir(write("bake/SKILL.md", "bake"))
 	write("bake/ovens/list.txt", "hot")
 	brew := write("brew/SKILL.md", "brew")
@@ -222,7 +223,7 @@ func TestSkillsBecomeAPlugin(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{{filepath.Join(root, "nothing")}, {bake, bake}} {
-		if _, err := skillPlugins(bad, workdir{t.TempDir()}); err == nil || err.Code != core.CodeInvalidArgument {
+		if _, err := skillPlugins(bad, link.Workdir{Path: t.TempDir()}); err == nil || err.Code != core.CodeInvalidArgument {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
@@ -268,11 +269,11 @@ func TestQuestionThatNobodyAnsweredLetsTheTurnGoOn(t *testing.T) {
 			f.tr.read([]byte(l))
 			f.drain()
 		}
-		if err := f.tr.respond(core.Respond{ID: 9, Ref: "r3", Response: core.Response{Action: core.ActionCancel, Reason: reason}}); err != nil {
+		if err := f.tr.Respond(core.Respond{ID: 9, Ref: "r3", Response: core.Response{Action: core.ActionCancel, Reason: reason}}); err != nil {
 			t.Fatal(err)
 		}
-		out := f.tr.take()
-		raw, err := encoded(out.lines[0].value)
+		out := f.tr.Take()
+		raw, err := encoded(out.Frames[0].Value)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,16 +8,6 @@ import (
 
 // Bounds of one conversation.
 const (
-	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
-	// them the CLI's output is not read, which is its back-pressure.
-	maxQueued      = 256
-	maxQueuedBytes = 8 << 20
-
-	// maxOutbox and maxOutboxBytes bound the lines that wait for the CLI to
-	// read them.
-	maxOutbox      = 1024
-	maxOutboxBytes = 64 << 20
-
 	// maxCalls bounds the control requests without a response.
 	maxCalls = 1024
 

@@ -1,22 +1,15 @@
 package claude
 
-import (
-	"fmt"
-	"os"
-	"path/filepath"
-)
+import "github.com/harness-mcp/harness-mcp/providers/internal/loopback"
 
 // Loopback makes an environment below root in which Claude Code knows no other
 // model than the one at url, which is a model server on this machine. Calls
 // that fail are not repeated.
 func Loopback(root, url string) (map[string]string, error) {
-	home, config := filepath.Join(root, "home"), filepath.Join(root, "home", ".claude")
-	if err := os.MkdirAll(config, 0o700); err != nil {
-		return nil, fmt.Errorf("claude: make a home for the loopback model: %w", err)
-	}
-	return map[string]string{
-		"HOME": home, "CLAUDE_CONFIG_DIR": config,
+	h := loopback.New("claude", root, map[string]string{"HOME": "home", "CLAUDE_CONFIG_DIR": "home/.claude"})
+	h.Set(map[string]string{
 		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "loopback",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "0",
-	}, nil
+	})
+	return h.Env()
 }

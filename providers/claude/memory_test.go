@@ -29,12 +29,12 @@ func TestALongLineIsCopiedOnceOrTwice(t *testing.T) {
 			tr.read([]byte(l))
 		}
 		line := fmt.Appendf(nil, c.line, text)
-		tr.take()
+		tr.Take()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		tr.read(line)
 		runtime.ReadMemStats(&after)
-		if n := len(tr.take().notices); n == 0 {
+		if n := len(tr.Take().Notices); n == 0 {
 			t.Errorf("%s: nothing came of it", what)
 		}
 		if got := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(line)); got > c.most {

@@ -10,44 +10,33 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// exchange is a call of the opening: the reader answers it in its place among
+// opened takes the response to the request of the opening, in its place among
 // the lines.
-type exchange struct{ done chan exchanged }
+type opened func(body json.RawMessage, err *core.Error)
 
-type exchanged struct {
-	body json.RawMessage
-	err  *core.Error
-}
-
-// answer is called once, with room in the channel.
-func (e *exchange) answer(body json.RawMessage, err *core.Error) { e.done <- exchanged{body, err} }
-
-// open shakes hands.
+// open makes the handshake.
+//
+// Errors: CodeStartFailed.
 func (c *conn) open(ctx context.Context, l launch, cfg core.SessionConfig) error {
-	e := &exchange{done: make(chan exchanged, 1)}
-	c.mu.Lock()
-	c.t.call(l.init, e)
-	err := c.apply()
-	c.mu.Unlock()
-	if err != nil {
-		return core.Errorf(core.CodeStartFailed, "claude does not take messages: %w", err)
+	var body json.RawMessage
+	var refused *core.Error
+	err := c.Await(ctx, func(done func()) {
+		c.t.call(l.init, opened(func(b json.RawMessage, e *core.Error) { body, refused = b, e; done() }))
+	})
+	switch {
+	case err != nil && c.Inbox.Err() != nil:
+		return c.failedToOpen(err)
+	case err != nil:
+		return core.Errorf(core.CodeStartFailed, "claude did not open: %w", err)
+	case refused != nil:
+		return core.Errorf(core.CodeStartFailed, "claude did not open: %s", refused.Message)
 	}
-	select {
-	case r := <-e.done:
-		if r.err != nil {
-			return core.Errorf(core.CodeStartFailed, "claude did not open: %s", r.err.Message)
-		}
-		return c.opened(r.body, l, cfg)
-	case <-c.inbox.Ended():
-		return c.failedToOpen(c.inbox.Err())
-	case <-ctx.Done():
-		return core.Errorf(core.CodeStartFailed, "claude did not open: %w", ctx.Err())
-	}
+	return c.opened(body, l, cfg)
 }
 
 // failedToOpen says why the CLI ended before it could take a turn.
 func (c *conn) failedToOpen(err error) error {
-	said := c.child.Said()
+	said := c.Child.Said()
 	var coded *core.Error
 	switch {
 	case strings.Contains(said, "root/sudo privileges"):
@@ -72,11 +61,11 @@ func (c *conn) opened(body json.RawMessage, l launch, cfg core.SessionConfig) er
 			return err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	c.t.session, c.t.model = l.session, cfg.Model
 	c.t.literal = takesComposed(r.Version)
-	c.ready.ProviderSessionID, c.ready.Model, c.ready.ReasoningEffort = l.session, cfg.Model, cfg.ReasoningEffort
-	c.ready.Version, c.ready.PID = r.Version, c.child.PID()
+	c.Opened.ProviderSessionID, c.Opened.Model, c.Opened.ReasoningEffort = l.session, cfg.Model, cfg.ReasoningEffort
+	c.Opened.Version, c.Opened.PID = r.Version, c.Child.PID()
 	return nil
 }

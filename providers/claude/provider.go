@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,32 +22,23 @@ const transport = "stream-json"
 
 const install = "npm install -g @anthropic-ai/claude-code"
 
+// command is in PATH: the npm package and the installer both put the native
+// program itself there.
+const command = "claude"
+
 // login is what a person runs to sign in.
 const login = "claude auth login"
 
-// Options say how Claude Code is found and started.
-type Options struct {
-	Runner   process.Runner // where it runs; required
-	Exec     string         // the executable, instead of a search for "claude"
-	PathDirs []string       // directories to search after PATH
-	Logger   *slog.Logger   // nil: the default one
-}
+// Options are how the agent is found and started.
+type Options = link.Options
 
 type provider struct {
-	opts  Options
-	log   *slog.Logger
+	Options
 	grace time.Duration // for the interrupt of a stalled turn
 }
 
 // New makes the provider. It does no I/O.
-func New(opts Options) core.Provider {
-	p := &provider{opts: opts, log: opts.Logger, grace: stallGrace}
-	if p.log == nil {
-		p.log = slog.Default()
-	}
-	p.log = p.log.With("provider", Name)
-	return p
-}
+func New(o Options) core.Provider { return &provider{o, stallGrace} }
 
 // Spec describes what Claude Code can do by this adapter.
 func (p *provider) Spec() core.Spec {
@@ -76,24 +66,24 @@ func (p *provider) Spec() core.Spec {
 
 // Open starts the CLI and a conversation in it.
 func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
-	if cfg.Transport != "" && cfg.Transport != transport {
-		return nil, core.Errorf(core.CodeOption, "claude has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
+	if err := link.CheckTransport(Name, transport, cfg); err != nil {
+		return nil, err
 	}
 	l, bad := newLaunch(cfg, uuid.NewString)
 	if bad != nil {
 		return nil, bad
 	}
-	exe, err := p.find()
+	exe, err := p.Find(command, "Install it: "+install)
 	if err != nil {
 		return nil, err
 	}
-	dir, bad := newWorkdir()
+	dir, bad := link.NewWorkdir("hmc-") // short, since the CLI puts a socket below it
 	if bad != nil {
 		return nil, bad
 	}
 	c, err := p.start(ctx, exe, l, cfg, dir)
 	if err != nil {
-		dir.remove()
+		dir.Remove()
 		return nil, err
 	}
 	if err := c.open(ctx, l, cfg); err != nil {
@@ -105,8 +95,12 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 
 // start writes the session's files and starts the CLI. The caller removes dir
 // when it fails.
-func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core.SessionConfig, dir workdir) (*conn, error) {
-	env := environ(os.Environ(), cfg, l.opts, dir.tmp())
+func (p *provider) start(ctx context.Context, exe link.Executable, l launch, cfg core.SessionConfig, dir link.Workdir) (*conn, error) {
+	tmp := filepath.Join(dir.Path, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		return nil, core.Errorf(core.CodeStartFailed, "no directory for the session's files: %w", err)
+	}
+	env := environ(os.Environ(), cfg, l.opts, tmp)
 	if err := checkRoot(l.mode, env); err != nil {
 		return nil, err
 	}
@@ -123,8 +117,8 @@ func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core
 	if bad != nil {
 		return nil, bad
 	}
-	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
+	child, err := link.Start(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: args, Dir: cfg.CWD, Resource: cfg.SessionID, Env: env,
 	}, Name, "Install it: "+install+".", link.Secrets(cfg)...)
 	if err != nil {
 		lock.release()
@@ -132,15 +126,16 @@ func (p *provider) start(ctx context.Context, exe executable, l launch, cfg core
 	}
 	t := newTranslator(settings{
 		schema: cfg.OutputSchema, effort: cfg.ReasoningEffort, newID: uuid.NewString, exists: existsBelow(cfg.CWD),
+		stall: stallTimes{l.opts.Stall, p.grace},
 	})
-	clean := func() { lock.release(); dir.remove() }
-	return newConn(child, t, p.log.With("session", cfg.SessionID), stallTimes{l.opts.Stall, p.grace}, clean), nil
+	clean := func() { lock.release(); dir.Remove() }
+	return newConn(child, t, p.Log(Name).With("session", cfg.SessionID), clean), nil
 }
 
 // files writes what the command line is not to show, and gives all arguments.
-func files(l launch, cfg core.SessionConfig, dir workdir) ([]string, *core.Error) {
+func files(l launch, cfg core.SessionConfig, dir link.Workdir) ([]string, *core.Error) {
 	args := append(append([]string{}, fixed...), l.flags...)
-	mcp, err := dir.file("mcp.json", l.mcp)
+	mcp, err := dir.File("mcp.json", l.mcp)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +146,7 @@ func files(l launch, cfg core.SessionConfig, dir workdir) ([]string, *core.Error
 		args = append(args, "--strict-mcp-config")
 	}
 	if l.settings != nil {
-		path, err := dir.file("settings.json", l.settings)
+		path, err := dir.File("settings.json", l.settings)
 		if err != nil {
 			return nil, err
 		}

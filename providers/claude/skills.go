@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
+	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
 // skillFile is what makes a directory a skill, and pluginFile a plugin.
@@ -21,15 +23,15 @@ var pluginFile = filepath.Join(".claude-plugin", "plugin.json")
 // for the session, since the CLI has no flag for them.
 //
 // Errors: CodeInvalidArgument, CodeTooLarge.
-func skillPlugins(skills []string, dir workdir) ([]string, *core.Error) {
+func skillPlugins(skills []string, dir link.Workdir) ([]string, *core.Error) {
 	var plugins, single []string
 	for _, path := range skills {
 		switch {
-		case isFile(filepath.Join(path, pluginFile)):
+		case workspace.IsFile(filepath.Join(path, pluginFile)):
 			plugins = append(plugins, path)
-		case filepath.Base(path) == skillFile && isFile(path):
+		case filepath.Base(path) == skillFile && workspace.IsFile(path):
 			single = append(single, filepath.Dir(path))
-		case isFile(filepath.Join(path, skillFile)):
+		case workspace.IsFile(filepath.Join(path, skillFile)):
 			single = append(single, path)
 		default:
 			return nil, core.Errorf(core.CodeInvalidArgument, "%q is no skill", path).
@@ -39,16 +41,11 @@ func skillPlugins(skills []string, dir workdir) ([]string, *core.Error) {
 	if len(single) == 0 {
 		return plugins, nil
 	}
-	made := filepath.Join(dir.path, "skills")
+	made := filepath.Join(dir.Path, "skills")
 	if err := makePlugin(made, single); err != nil {
 		return nil, err
 	}
 	return append(plugins, made), nil
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // makePlugin makes a plugin of skills.

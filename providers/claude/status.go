@@ -17,16 +17,16 @@ var keys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OA
 // Status runs `claude --version` and looks for signs of a sign-in. It sends no
 // prompt.
 func (p *provider) Status(ctx context.Context) core.Status {
-	exe, err := p.find()
-	s := core.Status{Executable: exe.path, Searched: exe.searched}
+	exe, err := p.Find(command, "Install it: "+install)
+	s := core.Status{Executable: exe.Path, Searched: exe.Searched}
 	s.Authenticated, s.Evidence = evidence(os.Getenv)
 	if err != nil {
 		s.Reason = core.AsError(err).Message + ". " + core.AsError(err).Hint
 		return s
 	}
 	// In an environment without the user's.
-	out, err := link.Run(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
+	out, err := link.Run(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
 	})
 	if err != nil {
 		s.Reason = "claude --version failed: " + core.AsError(err).Message
@@ -44,10 +44,8 @@ func (p *provider) Status(ctx context.Context) core.Status {
 // evidence says whether there are signs of a sign-in: never more than a guess,
 // since a key may be refused and credentials may lie in a keychain.
 func evidence(getenv func(string) string) (word, why string) {
-	for _, key := range keys {
-		if getenv(key) != "" {
-			return "yes", key + " is set"
-		}
+	if why, ok := link.KeyIn(getenv, keys); ok {
+		return "yes", why
 	}
 	dir := configDir(getenv)
 	if dir == "" {

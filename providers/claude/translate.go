@@ -3,17 +3,19 @@ package claude
 import (
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // translator turns lines into notices and ops into lines. It is pure: what it
-// wants done is in out, and whoever calls it does that before the next call.
+// wants done is in its LineOutput.
 type translator struct {
+	link.LineOutput
 	set settings
-	out output
 
 	session   string // the conversation's id, as far as known
 	model     string
@@ -39,6 +41,7 @@ type translator struct {
 type settings struct {
 	schema json.RawMessage
 	effort string
+	stall  stallTimes
 
 	// newID makes an id for a message. exists says whether an @mention names
 	// a file.
@@ -46,25 +49,15 @@ type settings struct {
 	exists func(path string) bool
 }
 
+// stallTimes are how long a model may be silent, 0 for no limit, and how long the
+// interrupt of the turn may take after that.
+type stallTimes struct{ silence, grace time.Duration }
+
 // steer is a message that was sent into a running turn.
 type steer struct {
 	op     core.OpID
 	done   bool // the op was answered
 	prompt string
-}
-
-// output is what a step of the translator wants done, in order.
-type output struct {
-	notices []core.Notice
-	lines   []line
-	fatal   error // the link is to be given up
-}
-
-// line is something to send. Written, if any, is the op that is done when all
-// of it is in the pipe.
-type line struct {
-	value   any
-	written core.OpID
 }
 
 // Tags say what a response is for.
@@ -85,70 +78,27 @@ func newTranslator(s settings) *translator {
 	return &translator{set: s, steers: map[string]steer{}, requests: map[string]*request{}, calls: map[string]any{}, used: map[string]bool{}}
 }
 
-// take gives what has to be done since the last call.
-func (t *translator) take() output {
-	out := t.out
-	t.out = output{}
-	return out
-}
-
-func (t *translator) notice(n core.Notice) { t.out.notices = append(t.out.notices, n) }
-
-func (t *translator) send(v any, op core.OpID) {
-	t.out.lines = append(t.out.lines, line{value: v, written: op})
-}
-
 // call sends a control request; its response comes back with the tag.
 func (t *translator) call(request, tag any) {
 	if len(t.calls) >= maxCalls {
-		t.out.fatal = core.Errorf(core.CodeSessionUnavailable, "Claude Code leaves %d requests unanswered", maxCalls)
+		t.Fatal = core.Errorf(core.CodeSessionUnavailable, "Claude Code leaves %d requests unanswered", maxCalls)
 		return
 	}
 	t.lastID++
 	id := "h" + strconv.FormatUint(t.lastID, 10)
 	t.calls[id] = tag
-	t.send(wire.OutRequest{Type: wire.ControlRequest, RequestID: id, Request: request}, 0)
+	t.Send(wire.OutRequest{Type: wire.ControlRequest, RequestID: id, Request: request}, 0)
 }
 
 func (t *translator) reply(id string, response any, op core.OpID) {
-	t.send(wire.OutResponse{Type: wire.ControlResponse, Response: wire.OutResponseBody{
+	t.Send(wire.OutResponse{Type: wire.ControlResponse, Response: wire.OutResponseBody{
 		Subtype: wire.Success, RequestID: id, Response: response}}, op)
 }
 
 func (t *translator) refuse(id, why string) {
-	t.send(wire.OutResponse{Type: wire.ControlResponse, Response: wire.OutResponseBody{
+	t.Send(wire.OutResponse{Type: wire.ControlResponse, Response: wire.OutResponseBody{
 		Subtype: "error", RequestID: id, Error: why}}, 0)
 }
-
-func (t *translator) opDone(op core.OpID, ref string, err *core.Error, raw json.RawMessage) {
-	t.notice(core.OpDone{Op: op, Ref: ref, Err: err, Raw: raw})
-}
-
-// op takes an op of any kind.
-func (t *translator) op(op core.Op) {
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = t.startTurn(op)
-	case core.Steer:
-		err = t.steer(op)
-	case core.Respond:
-		err = t.respond(op)
-	case core.Interrupt:
-		err = t.interrupt(op)
-	case core.Configure:
-		err = t.configure(op)
-	default:
-		err = core.Errorf(core.CodeInternal, "claude does not know the op %T", op)
-	}
-	if err != nil {
-		t.opDone(op.OpID(), "", err, nil)
-	}
-}
-
-// wrote says that a line is in the pipe whole: all the proof there is for an
-// answer.
-func (t *translator) wrote(op core.OpID) { t.opDone(op, "", nil, nil) }
 
 // read takes one line of the CLI's.
 func (t *translator) read(raw []byte) {
@@ -213,7 +163,7 @@ func (t *translator) name() string {
 
 // content reports something of the running turn, or of the session.
 func (t *translator) content(p core.Payload, raw json.RawMessage) {
-	t.notice(core.Content{Turn: t.name(), Payload: p, Raw: raw})
+	t.Notice(core.Content{Turn: t.name(), Payload: p, Raw: raw})
 }
 
 // event keeps a line that has no place in the vocabulary.
@@ -221,8 +171,8 @@ func (t *translator) event(kind string, raw json.RawMessage) {
 	t.content(core.ProviderEvent{Kind: kind, Data: raw}, raw)
 }
 
-// lost closes what is open when the link ends before the turn.
-func (t *translator) lost() {
+// Lost closes what is open when the link ends before the turn.
+func (t *translator) Lost() {
 	if t.running != nil {
 		t.closeItems(t.running, false)
 	}

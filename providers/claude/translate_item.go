@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // item is something between its start and its end: a block that the model is
@@ -16,8 +18,7 @@ type item struct {
 	id     string // its name in notices
 	ref    string // the CLI's id, of a tool use
 	kind   string // wire.Text, wire.Thinking or wire.ToolUse
-	text   strings.Builder
-	lost   bool // text lacks some, for being too much
+	text   link.Text
 	deltas bool // there were some
 
 	tool   string // its name
@@ -53,8 +54,8 @@ func (t *translator) newItem(name, kind string) *item {
 	return it
 }
 
-// speaking is the block that is being said, nil for none.
-func (l *items) speaking(kind string) *item {
+// openBlock returns the block that is being said, nil for none.
+func (l *items) openBlock(kind string) *item {
 	for _, it := range l.list {
 		if it.kind == kind {
 			return it
@@ -76,7 +77,7 @@ func (l *items) bytes() int {
 }
 
 // tools says whether a tool is in use.
-func (l *items) tools() bool { return l.speaking(wire.ToolUse) != nil }
+func (l *items) tools() bool { return l.openBlock(wire.ToolUse) != nil }
 
 // streamEvent takes an event of the model's stream. Arguments of tools are left
 // to the whole block, and so is what only frames the blocks.
@@ -92,11 +93,11 @@ func (t *translator) streamEvent(raw []byte) {
 	}
 	switch e.Type {
 	case wire.MessageStart:
-		t.cut(u) // what was being said before is said again, or never
+		t.closeTexts(u) // what was being said before is said again, or never
 		u.items.message = e.Message.ID
 	case wire.BlockStart:
 		if e.ContentBlock.Type == wire.Text || e.ContentBlock.Type == wire.Thinking {
-			t.cut(u)
+			t.closeTexts(u)
 			it := t.newItem(fmt.Sprintf("%s-%d", u.items.message, e.Index), e.ContentBlock.Type)
 			u.items.list = append(u.items.list, it)
 		}
@@ -112,29 +113,21 @@ func (t *translator) streamEvent(raw []byte) {
 
 // delta reports a piece of what is being said.
 func (t *translator) delta(u *turn, kind, text string, raw json.RawMessage) {
-	it := u.items.speaking(kind)
+	it := u.items.openBlock(kind)
 	if it == nil || text == "" {
 		return
 	}
-	if it.lost = it.lost || u.items.bytes()+len(text) > maxOpenText; !it.lost {
-		it.text.WriteString(text)
-	}
+	it.text.Add(text, u.items.bytes()-it.text.Len(), maxOpenText)
 	it.deltas = true
 	t.content(it.piece(text), raw)
 }
 
 func (it *item) piece(text string) core.Payload {
-	if it.kind == wire.Thinking {
-		return core.ReasoningDelta{Item: it.id, Text: text}
-	}
-	return core.MessageDelta{Item: it.id, Text: text}
+	return link.Delta(it.kind == wire.Thinking, it.id, text)
 }
 
 func (it *item) whole(text string, partial bool) core.Payload {
-	if it.kind == wire.Thinking {
-		return core.Reasoning{Item: it.id, Text: text, Partial: partial}
-	}
-	return core.Message{Item: it.id, Text: text, Partial: partial}
+	return link.Whole(it.kind == wire.Thinking, it.id, text, partial)
 }
 
 // assistant takes a finished block of the model's.
@@ -157,9 +150,9 @@ func (t *translator) assistant(h wire.Head, raw json.RawMessage) {
 	for i, b := range m.Message.Content {
 		switch b.Type {
 		case wire.Text, wire.Thinking:
-			t.spoken(u, b, fmt.Sprintf("%s-%d", h.UUID, i), m.Message.ID, partial, raw)
+			t.textBlock(u, b, fmt.Sprintf("%s-%d", h.UUID, i), m.Message.ID, partial, raw)
 		case wire.ToolUse:
-			t.cut(u)
+			t.closeTexts(u)
 			t.toolUse(u, b, raw)
 		default:
 			t.event("assistant: "+b.Type, raw)
@@ -170,22 +163,22 @@ func (t *translator) assistant(h wire.Head, raw json.RawMessage) {
 // apiError takes the CLI's own message about a model call that failed for good.
 // The result says the same; it is no answer of the model's.
 func (t *translator) apiError(u *turn, m wire.AssistantMessage, raw json.RawMessage) {
-	t.cut(u)
+	t.closeTexts(u)
 	u.failure = m.Error
 	var text strings.Builder
 	for _, b := range m.Message.Content {
 		text.WriteString(b.Text)
 	}
-	t.content(core.ProviderError{Message: cmpOr(text.String(), m.Error), Code: m.Error}, raw)
+	t.content(core.ProviderError{Message: cmp.Or(text.String(), m.Error), Code: m.Error}, raw)
 }
 
-// spoken reports a whole text: that of the block that is being streamed, or one
+// textBlock reports a whole text: that of the block that is being streamed, or one
 // that was not streamed at all.
-func (t *translator) spoken(u *turn, b wire.Block, id, message string, partial bool, raw json.RawMessage) {
+func (t *translator) textBlock(u *turn, b wire.Block, id, message string, partial bool, raw json.RawMessage) {
 	text := b.Text + b.Thinking
-	it := u.items.speaking(b.Type)
+	it := u.items.openBlock(b.Type)
 	if it == nil || message != u.items.message {
-		t.cut(u)
+		t.closeTexts(u)
 		it = t.newItem(id, b.Type)
 	}
 	u.items.remove(it)
@@ -196,20 +189,20 @@ func (t *translator) spoken(u *turn, b wire.Block, id, message string, partial b
 	// Where they differ otherwise only the whole text is true.
 	rest, ok := strings.CutPrefix(text, it.text.String())
 	switch {
-	case !ok && !it.lost:
+	case !ok && !it.text.Lost:
 		t.content(it.whole(it.text.String(), true), nil)
 		it = t.newItem(id, b.Type)
-	case rest != "" && it.deltas && !it.lost:
+	case rest != "" && it.deltas && !it.text.Lost:
 		t.content(it.piece(rest), nil)
 	}
 	t.content(it.whole(text, partial), raw)
 	if b.Type == wire.Text {
-		u.spoke = true
+		u.hasMessage = true
 	}
 }
 
-// cut closes what the model was saying: it will not complete.
-func (t *translator) cut(u *turn) {
+// closeTexts closes what the model was saying: it will not complete.
+func (t *translator) closeTexts(u *turn) {
 	for _, it := range slices.Clone(u.items.list) {
 		if it.kind == wire.ToolUse {
 			continue
@@ -217,14 +210,14 @@ func (t *translator) cut(u *turn) {
 		u.items.remove(it)
 		if it.deltas {
 			t.content(it.whole(it.text.String(), true), nil)
-			u.spoke = u.spoke || it.kind == wire.Text
+			u.hasMessage = u.hasMessage || it.kind == wire.Text
 		}
 	}
 }
 
 // closeItems closes everything that is open.
 func (t *translator) closeItems(u *turn, stopped bool) {
-	t.cut(u)
+	t.closeTexts(u)
 	for _, it := range u.items.list {
 		done := core.ToolCompleted{Item: it.id, Status: core.ToolCancelled}
 		if !stopped {

@@ -1,12 +1,14 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // named finds the open turn with a name.
@@ -26,9 +28,9 @@ func (t *translator) named(name string) *turn {
 // runs says whether the CLI is in the turn.
 func (t *translator) runs(u *turn) bool { return u == t.running || slices.Contains(t.joined, u) }
 
-// steer takes the op. The CLI folds a message into a running turn at the next
+// Steer takes the op. The CLI folds a message into a running turn at the next
 // end of a tool; without a tool the message would become a turn of its own.
-func (t *translator) steer(op core.Steer) *core.Error {
+func (t *translator) Steer(op core.Steer) *core.Error {
 	u := t.named(op.TurnID)
 	if u == nil || !t.runs(u) || u.stopping {
 		return core.Errorf(core.CodeTurnNotActive, "the turn is not running").Retry()
@@ -43,11 +45,11 @@ func (t *translator) steer(op core.Steer) *core.Error {
 	uuid := t.set.newID()
 	m := t.prompt(op.Input, uuid)
 	if !t.lifecycle {
-		t.send(m, op.ID)
+		t.Send(m, op.ID)
 		return nil
 	}
 	t.steers[uuid] = steer{op: op.ID, prompt: op.Input.Prompt}
-	t.send(m, 0)
+	t.Send(m, 0)
 	return nil
 }
 
@@ -60,7 +62,7 @@ func (t *translator) steerNews(l wire.Lifecycle, s steer, raw json.RawMessage) {
 		if l.State == wire.Cancelled {
 			err = core.Errorf(core.TurnRejected, "Claude Code dropped the message")
 		}
-		t.opDone(s.op, l.CommandUUID, err, raw)
+		t.OpDone(s.op, l.CommandUUID, err, raw)
 	}
 	if l.State == wire.Started && t.running == nil {
 		// The tool was faster: the message has become a turn of its own.
@@ -73,9 +75,9 @@ func (t *translator) steerNews(l wire.Lifecycle, s steer, raw json.RawMessage) {
 	}
 }
 
-// interrupt takes the op. Open requests die with the turn: the CLI withdraws
+// Interrupt takes the op. Open requests die with the turn: the CLI withdraws
 // them itself.
-func (t *translator) interrupt(op core.Interrupt) *core.Error {
+func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	u := t.named(op.TurnID)
 	if u == nil {
 		return core.Errorf(core.CodeNoActiveTurn, "the turn is not running")
@@ -99,9 +101,9 @@ func (t *translator) sendInterrupt(u *turn) {
 	t.call(wire.InterruptRequest{Subtype: wire.Interrupt, CancelQueued: len(t.waiting) == 0}, interruptTag{u})
 }
 
-// configure takes the op. The mode goes first: it is the one that the CLI
+// Configure takes the op. The mode goes first: it is the one that the CLI
 // checks.
-func (t *translator) configure(op core.Configure) *core.Error {
+func (t *translator) Configure(op core.Configure) *core.Error {
 	c := op.Changes
 	switch {
 	case c.ReasoningEffort != "" && c.ReasoningEffort != t.set.effort:
@@ -121,7 +123,7 @@ func (t *translator) configure(op core.Configure) *core.Error {
 	case c.Model != "":
 		t.call(wire.ModelRequest{Subtype: wire.SetModel, Model: c.Model}, modelTag{op.ID, c.Model})
 	default:
-		t.opDone(op.ID, "", nil, nil)
+		t.OpDone(op.ID, "", nil, nil)
 	}
 	return nil
 }
@@ -144,8 +146,8 @@ func (t *translator) response(raw []byte) {
 		err = rejection(m)
 	}
 	switch tag := tag.(type) {
-	case *exchange:
-		tag.answer(m.Response.Response, err)
+	case opened:
+		tag(m.Response.Response, err)
 	case interruptTag:
 		t.interrupted(tag.turn, m.Response.Response, err, raw)
 	case recallTag:
@@ -155,15 +157,15 @@ func (t *translator) response(raw []byte) {
 			t.call(wire.ModelRequest{Subtype: wire.SetModel, Model: tag.model}, modelTag(tag))
 			return
 		}
-		t.opDone(tag.op, "", err, raw)
+		t.OpDone(tag.op, "", err, raw)
 	case modelTag:
-		t.opDone(tag.op, "", err, raw)
+		t.OpDone(tag.op, "", err, raw)
 	}
 }
 
 // rejection is the error response to a control request.
 func rejection(m wire.Response) *core.Error {
-	e := core.Errorf(core.TurnRejected, "Claude Code refused it: %s", cmpOr(m.Response.Error, m.Response.ErrorCode))
+	e := core.Errorf(core.TurnRejected, "Claude Code refused it: %s", cmp.Or(m.Response.Error, m.Response.ErrorCode))
 	if m.Response.ErrorCode == "bypass_not_launched" || strings.Contains(m.Response.Error, "--dangerously-skip-permissions") {
 		return e.WithHint("auto_approve cannot be switched on in a running session. Start one with approval_mode auto_approve.")
 	}
@@ -175,7 +177,7 @@ func rejection(m wire.Response) *core.Error {
 func (t *translator) interrupted(u *turn, body json.RawMessage, err *core.Error, raw json.RawMessage) {
 	for _, open := range append([]*turn{u}, t.joined...) {
 		for _, op := range open.interrupts {
-			t.opDone(op, "", err, raw)
+			t.OpDone(op, "", err, raw)
 		}
 		open.interrupts = nil
 	}
@@ -212,7 +214,34 @@ func (t *translator) recalled(u *turn, body json.RawMessage, err *core.Error, ra
 	}
 }
 
-// stalled stops a turn whose model went silent.
+// Take returns what has to be done since the last call, with the timer of a
+// silent model started anew: it runs while the turn waits for the model alone.
+func (t *translator) Take() link.Output[link.Line] {
+	if t.set.stall.silence > 0 {
+		timer := link.Timer{Name: "stall"}
+		if u := t.running; t.busy() {
+			timer.After, timer.Fire = t.set.stall.silence, func() { t.silent(u) }
+			if u.stalled {
+				timer.After = t.set.stall.grace
+			}
+		}
+		t.Timer(timer)
+	}
+	return t.LineOutput.Take()
+}
+
+// silent takes the end of the time in which the model had to send something.
+func (t *translator) silent(u *turn) {
+	switch {
+	case t.running != u:
+	case u.stalled:
+		t.Fatal = core.Errorf(core.CodeSessionUnavailable, "Claude Code did not stop a turn whose model went silent")
+	default:
+		t.stall()
+	}
+}
+
+// stall stops a turn whose model went silent.
 func (t *translator) stall() {
 	u := t.running
 	if u == nil || u.stopping {

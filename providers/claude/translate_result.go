@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -29,7 +30,7 @@ func (t *translator) verdict(u *turn, r wire.Result) (core.Verdict, core.Result)
 		res.Error = turnError(u, r)
 		return core.VerdictFailed, res
 	}
-	if !u.spoke {
+	if !u.hasMessage {
 		res.Text = r.Result
 	}
 	if len(r.StructuredOutput) > 0 && string(r.StructuredOutput) != "null" {
@@ -45,7 +46,7 @@ func turnError(u *turn, r wire.Result) *core.TurnError {
 		e.Message = strings.Join(r.Errors, "; ")
 	}
 	if e.Message == "" {
-		e.Message = "Claude Code ended the turn: " + cmpOr(r.TerminalReason, r.Subtype)
+		e.Message = "Claude Code ended the turn: " + cmp.Or(r.TerminalReason, r.Subtype)
 	}
 	status := 0
 	if r.APIErrorStatus != nil {
@@ -69,14 +70,6 @@ func turnError(u *turn, r wire.Result) *core.TurnError {
 	return e
 }
 
-// cmpOr gives the first text that is not empty.
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // extras are the facts of a result that have no place of their own.
 func extras(r wire.Result) json.RawMessage {
 	x := struct {
@@ -97,8 +90,8 @@ func extras(r wire.Result) json.RawMessage {
 
 // openingError is why a conversation could not be opened.
 func openingError(r wire.Result) *core.Error {
-	why := cmpOr(strings.Join(r.Errors, "; "), r.Result)
-	e := core.Errorf(core.CodeStartFailed, "claude did not open: %s", cmpOr(why, r.Subtype))
+	why := cmp.Or(strings.Join(r.Errors, "; "), r.Result)
+	e := core.Errorf(core.CodeStartFailed, "claude did not open: %s", cmp.Or(why, r.Subtype))
 	switch {
 	case strings.Contains(why, "andbox"):
 		return e.WithHint(sandboxHint)

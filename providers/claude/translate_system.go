@@ -50,7 +50,7 @@ func (t *translator) retry(raw json.RawMessage) {
 		return
 	}
 	if t.running != nil {
-		t.cut(t.running)
+		t.closeTexts(t.running)
 	}
 	why := m.Error
 	if m.ErrorStatus != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
+	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
 // toolKinds are the tools whose kind their name says; mcp__ ones aside, others
@@ -20,15 +22,7 @@ var toolKinds = map[string]core.ToolKind{
 	"Task": core.ToolAgent, "Agent": core.ToolAgent,
 }
 
-func toolKind(name string) core.ToolKind {
-	if strings.HasPrefix(name, wire.MCPPrefix) {
-		return core.ToolMCP
-	}
-	if k, ok := toolKinds[name]; ok {
-		return k
-	}
-	return core.ToolOther
-}
+func toolKind(name string) core.ToolKind { return link.ToolKind(name, toolKinds) }
 
 // shownName is the name of a tool for people; an MCP server's has its server's
 // before it.
@@ -54,28 +48,7 @@ func inputOf(raw json.RawMessage) wire.ToolInput {
 
 // toolTitle is one line that says what a tool does.
 func toolTitle(name string, in wire.ToolInput) string {
-	shown := shownName(name)
-	title := shown
-	switch {
-	case in.Command != "":
-		title = in.Command
-	case in.FilePath != "":
-		title = shown + " " + in.FilePath
-	case in.NotebookPath != "":
-		title = shown + " " + in.NotebookPath
-	case in.Pattern != "":
-		title = shown + " " + in.Pattern
-	case in.URL != "":
-		title = shown + " " + in.URL
-	case in.Query != "":
-		title = shown + " " + in.Query
-	case in.Skill != "":
-		title = shown + " " + in.Skill
-	case in.Description != "":
-		title = shown + " " + in.Description
-	}
-	title, _, _ = strings.Cut(strings.TrimSpace(title), "\n")
-	return cmpOr(title, shown)
+	return link.ToolTitle(shownName(name), in.Command, in.FilePath, in.NotebookPath, in.Pattern, in.URL, in.Query, in.Skill, in.Description)
 }
 
 // toolUse reports that a tool is about to be used.
@@ -226,25 +199,12 @@ func fileChange(id string, raw []byte) (core.FileChange, bool) {
 }
 
 func addedDiff(path, text string) string {
-	if text == "" {
-		return "--- /dev/null\n+++ " + path + "\n"
-	}
-	var b strings.Builder
-	n := 0
-	for l := range strings.Lines(text) {
-		n++
-		b.WriteByte('+')
-		b.WriteString(l)
-	}
-	if !strings.HasSuffix(text, "\n") {
-		b.WriteString("\n\\ No newline at end of file\n")
-	}
-	return fmt.Sprintf("--- /dev/null\n+++ %s\n@@ -0,0 +1,%d @@\n%s", path, n, b.String())
+	return textdiff.Header(textdiff.DevNull, path) + textdiff.Hunk("", text, 0)
 }
 
 func hunksDiff(path string, hunks []wire.Hunk) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n", path, path)
+	b.WriteString(textdiff.Header(path, path))
 	for _, h := range hunks {
 		fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", h.OldStart, h.OldLines, h.NewStart, h.NewLines)
 		for _, l := range h.Lines {

@@ -12,14 +12,14 @@ import (
 // turn is a turn that was sent and has no result yet, or one that the provider
 // began.
 type turn struct {
-	name     string
-	uuid     string    // of its message; "" for the provider's own
-	op       core.OpID // that started it
-	accepted bool      // the op was answered
-	inited   bool      // the CLI opened it by system/init
-	spoke    bool      // a message was reported
-	items    items
-	failure  string // the CLI's word for a failed API call
+	name       string
+	uuid       string    // of its message; "" for the provider's own
+	op         core.OpID // that started it
+	accepted   bool      // the op was answered
+	inited     bool      // the CLI opened it by system/init
+	hasMessage bool      // a message was reported
+	items      items
+	failure    string // the CLI's word for a failed API call
 
 	interrupts []core.OpID // that wait for the response
 	stopping   bool        // an interrupt was sent, or an answer that stops
@@ -27,8 +27,8 @@ type turn struct {
 	stalled    bool        // the watchdog stopped it
 }
 
-// startTurn takes the op. An error means that nothing was or will be sent.
-func (t *translator) startTurn(op core.StartTurn) *core.Error {
+// StartTurn takes the op. An error means that nothing was or will be sent.
+func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if err := t.checkTurn(op.Input); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (t *translator) startTurn(op core.StartTurn) *core.Error {
 	t.sent = true
 	m := t.prompt(op.Input, u.uuid)
 	m.Priority = wire.Later
-	t.send(m, 0)
+	t.Send(m, 0)
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (t *translator) checkTurn(in core.TurnInput) *core.Error {
 func (t *translator) accept(u *turn, raw json.RawMessage) {
 	if !u.accepted {
 		u.accepted = true
-		t.opDone(u.op, u.uuid, nil, raw)
+		t.OpDone(u.op, u.uuid, nil, raw)
 	}
 }
 
@@ -78,7 +78,7 @@ func (t *translator) beginOwn(prompt string, raw json.RawMessage) *turn {
 	t.own++
 	u := &turn{name: fmt.Sprintf("claude-%d", t.own), accepted: true}
 	t.running = u
-	t.notice(core.TurnBegan{Turn: u.name, Prompt: prompt, Raw: raw})
+	t.Notice(core.TurnBegan{Turn: u.name, Prompt: prompt, Raw: raw})
 	return u
 }
 
@@ -143,7 +143,7 @@ func (t *translator) opened(h wire.Head, raw json.RawMessage) {
 	u := t.running
 	u.inited = true
 	if u.uuid != "" {
-		t.notice(core.TurnBegan{Turn: u.name, Ref: u.uuid, Raw: raw})
+		t.Notice(core.TurnBegan{Turn: u.name, Ref: u.uuid, Raw: raw})
 	}
 	if u.stopBegin || u.stopping {
 		u.stopBegin = false
@@ -161,7 +161,7 @@ func (t *translator) facts(session string, m wire.InitMessage, raw json.RawMessa
 		t.model, n.Model = m.Model, m.Model
 	}
 	if n.ProviderSessionID != "" || n.Model != "" {
-		t.notice(n)
+		t.Notice(n)
 	}
 }
 
@@ -173,7 +173,7 @@ func (t *translator) result(h wire.Head, raw json.RawMessage) {
 		r = wire.Result{Subtype: h.Subtype, IsError: true, Result: "Claude Code ended the turn with a result that cannot be read."}
 	}
 	if !t.sent && t.running == nil && r.IsError {
-		t.out.fatal = openingError(r)
+		t.Fatal = openingError(r)
 		return
 	}
 	for _, uuid := range r.UserMessageUUIDs {
@@ -232,10 +232,10 @@ func (t *translator) finish(r wire.Result, raw json.RawMessage) {
 func (t *translator) conclude(u *turn, verdict core.Verdict, res core.Result, raw json.RawMessage) {
 	t.withdrawAll(u)
 	for _, op := range u.interrupts { // the turn was faster than the response
-		t.opDone(op, "", nil, nil)
+		t.OpDone(op, "", nil, nil)
 	}
 	u.interrupts = nil
-	t.notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: res, Raw: raw})
+	t.Notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: res, Raw: raw})
 	t.running, t.joined = dropEnded(t.running, t.joined, u)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
 
-// respond takes the op: it answers a request, or interrupts the turn where the
+// Respond takes the op: it answers a request, or interrupts the turn where the
 // protocol has no word for "cancel".
-func (t *translator) respond(op core.Respond) *core.Error {
+func (t *translator) Respond(op core.Respond) *core.Error {
 	r := t.requests[op.Ref]
 	if r == nil || r.answered {
 		return core.Errorf(core.CodeRequestNotPending, "Codex no longer waits for this")
@@ -30,7 +30,7 @@ func (t *translator) respond(op core.Respond) *core.Error {
 	if r.item != nil && op.Response.Action == core.ActionApprove {
 		r.item.asked = false
 	}
-	t.reply(r.id, answer(r, op.Response))
+	t.Reply(r.id, answer(r, op.Response), nil)
 	if cancelled && u != nil && (r.kind == core.KindPermission || r.kind == core.KindMCPElicitation || r.kind == core.KindConfirmation) {
 		t.sendInterrupt(u) // their "cancel" refuses, and the turn would go on
 	}
@@ -110,10 +110,10 @@ func (t *translator) resolved(m jsonrpc.Message) {
 	}
 	delete(t.requests, key)
 	if r.answered {
-		t.opDone(r.op, "", nil, m.Raw)
+		t.OpDone(r.op, "", nil, m.Raw)
 		return
 	}
-	t.notice(core.RequestWithdrawn{Ref: key, Raw: m.Raw})
+	t.Notice(core.RequestWithdrawn{Ref: key, Raw: m.Raw})
 }
 
 // withdraw reports that the open requests of an ended turn are dead. Answered
@@ -122,7 +122,7 @@ func (t *translator) withdraw(u *turn) {
 	for _, key := range slices.Sorted(maps.Keys(t.requests)) {
 		if r := t.requests[key]; r.turn == u.ref && !r.answered {
 			delete(t.requests, key)
-			t.notice(core.RequestWithdrawn{Ref: key})
+			t.Notice(core.RequestWithdrawn{Ref: key})
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 const npmBin = "node_modules/.bin/codex"
 
 // patience is how long a test waits for what has to come.
-const patience = conntest.Patience
+const patience = conntest.MaxWait
 
 // realCodexes are the versions that the adapter is held to, each where a
 // variable says, or where the Makefile installs it.
@@ -66,7 +66,7 @@ func newBench(t *testing.T, name, exec string, retries int) *bench {
 	if err := os.Mkdir(b.work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if b.env, err = loopback(b.root, model.URL(), retries); err != nil {
+	if b.env, err = loopbackHome(b.root, model.URL(), retries); err != nil {
 		t.Fatal(err)
 	}
 	b.env["PATH"], b.env["LANG"] = os.Getenv("PATH"), "C.UTF-8"

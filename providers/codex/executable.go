@@ -4,17 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
-	"github.com/harness-mcp/harness-mcp/core"
-	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // executable is a Codex that was found.
 type executable struct {
-	path     string   // what to start
-	searched []string // directories
-	shim     bool     // path is the Node launcher: its native program was not found
+	link.Executable
+	shim bool // Path is the Node launcher: its native program was not found
 }
 
 // find looks for Codex. npm puts a Node launcher into PATH, which starts the
@@ -24,17 +21,12 @@ type executable struct {
 //
 // The error is CodeProviderNotReady.
 func (p *provider) find() (executable, error) {
-	name := p.opts.Exec
-	if name == "" {
-		name = "codex"
-	}
-	path, searched, err := process.LookPath(name, slices.Concat(p.opts.PathDirs, process.DefaultDirs()))
+	found, err := p.Find("codex", "Install it: "+install)
+	exe := executable{Executable: found}
 	if err != nil {
-		return executable{searched: searched}, core.Errorf(core.CodeProviderNotReady, "%w", err).
-			WithHint("Install it (%s), or name its directory with --path-dir.", install).WithDetail("searched", searched)
+		return exe, err
 	}
-	exe := executable{path: path, searched: searched}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(exe.Path)
 	if err != nil {
 		return exe, nil // it was there a moment ago; starting it will say more
 	}
@@ -46,7 +38,7 @@ func (p *provider) find() (executable, error) {
 		}
 		real = native
 	}
-	exe.path = real
+	exe.Path = real
 	return exe, nil
 }
 

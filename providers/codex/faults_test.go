@@ -13,6 +13,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 func TestGarbageDoesNotEndTheConversation(t *testing.T) {
@@ -44,7 +45,7 @@ func TestDeathInTheMiddleOfATurnClosesItsItemsAndIsNotAnEnd(t *testing.T) {
 		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"agentMessage","id":"m1","text":""}}}`)
 		f.say(`{"method":"item/agentMessage/delta","params":{TURN,"itemId":"m1","delta":"half"}}`)
 		conntest.Content[core.MessageDelta](r)
-		f.Die(process.Exit{Code: 101})
+		f.End(process.Exit{Code: 101})
 		err := r.Ended()
 		if errors.Is(err, io.EOF) || core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "exit code 101") {
 			t.Errorf("ended with %v", err)
@@ -141,7 +142,7 @@ func TestNobodyReadingStopsCodexAndNotUs(t *testing.T) {
 		f.expect("turn/start")
 		said := 0
 		go func() {
-			for said < 10*maxQueued {
+			for said < 10*link.DefaultLimits.Count {
 				if _, err := io.WriteString(f.Out, `{"method":"x"}`+"\n"); err != nil {
 					return
 				}
@@ -149,7 +150,7 @@ func TestNobodyReadingStopsCodexAndNotUs(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // everybody waits for somebody
-		if said < maxQueued || said > 10*maxQueued-1 {
+		if said < link.DefaultLimits.Count || said > 10*link.DefaultLimits.Count-1 {
 			t.Errorf("%d lines were read without a reader", said)
 		}
 		for id := core.OpID(2); id < 500; id++ { // and the pipe is not read either
@@ -180,7 +181,7 @@ func TestOpeningFailsWithItsReason(t *testing.T) {
 			m := f.expect("initialize")
 			f.say(`{"id":%s,"error":{"code":-32600,"message":"Model provider nope not found"}}`, m.ID)
 		}, "nope not found"},
-		"died": {func(f *fake) { f.expect("initialize"); f.Die(process.Exit{Code: 2}) }, "exit code 2"},
+		"died": {func(f *fake) { f.expect("initialize"); f.End(process.Exit{Code: 2}) }, "exit code 2"},
 		"no thread": {func(f *fake) {
 			f.reply(f.expect("initialize"), "{}")
 			f.expect("initialized")

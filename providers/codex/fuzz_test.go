@@ -41,7 +41,7 @@ func FuzzTranslatorKeepsItsPromises(f *testing.F) {
 				return
 			}
 		}
-		r.tr.lost()
+		r.tr.Lost()
 		r.drainOutput()
 	})
 }

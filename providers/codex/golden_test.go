@@ -12,6 +12,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // frameOf is a recorded message of the client's.
@@ -55,14 +56,14 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	r.tr.op(op)
+	link.Do(r.tr, op)
 	r.drainOutput()
 }
 
 func (r *replayer) drainOutput() {
 	r.t.Helper()
-	out := r.tr.take()
-	for _, n := range out.notices {
+	out := r.tr.Take()
+	for _, n := range out.Notices {
 		fmt.Fprintln(&r.log, conntest.Brief(n))
 		if err := r.watch.See(n); err != nil {
 			r.t.Error(err)
@@ -71,21 +72,21 @@ func (r *replayer) drainOutput() {
 			r.open[q.Ref] = q
 		}
 	}
-	for _, f := range out.frames {
+	for _, f := range out.Frames {
 		switch {
-		case f.method != "":
-			r.sent[f.method] = append(r.sent[f.method], f.tag)
-			fmt.Fprintf(&r.log, "-> %s %s\n", f.method, conntest.JSON(f.params))
-		case f.refuse != "":
-			fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.id, f.refuse)
+		case f.Kind == jsonrpc.Request:
+			r.sent[f.Method] = append(r.sent[f.Method], f.Tag)
+			fmt.Fprintf(&r.log, "-> %s %s\n", f.Method, conntest.JSON(f.Params))
+		case f.Error != nil:
+			fmt.Fprintf(&r.log, "-> refuse %s: %s\n", f.ID, f.Error.Message)
 		default:
-			fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.id, conntest.JSON(f.params))
+			fmt.Fprintf(&r.log, "-> answer %s: %s\n", f.ID, conntest.JSON(f.Params))
 		}
 	}
-	r.armed = r.armed || out.arm
-	if out.fatal != nil {
-		r.failed = out.fatal
-		fmt.Fprintf(&r.log, "fatal: %v\n", out.fatal)
+	r.armed = r.armed || len(out.Timers) > 0
+	if out.Fatal != nil {
+		r.failed = out.Fatal
+		fmt.Fprintf(&r.log, "fatal: %v\n", out.Fatal)
 	}
 }
 
@@ -215,7 +216,7 @@ func (nopCloser) Close() error { return nil }
 // finish plays the end of the process.
 func (r *replayer) finish() {
 	r.expireDrain()
-	r.tr.lost()
+	r.tr.Lost()
 	r.drainOutput()
 }
 

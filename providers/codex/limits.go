@@ -8,11 +8,6 @@ import (
 
 // Bounds of one conversation.
 const (
-	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
-	// them Codex's output is not read, which is its back-pressure.
-	maxQueued      = 1024
-	maxQueuedBytes = 8 << 20
-
 	// maxOpenText bounds what is kept of messages that are being streamed. What
 	// lies beyond is delivered, but is missing from a partial message.
 	maxOpenText = core.MaxText

@@ -2,8 +2,8 @@ package codex
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+
+	"github.com/harness-mcp/harness-mcp/providers/internal/loopback"
 )
 
 // loopbackConfig makes Codex speak to a model server on this machine and to
@@ -46,21 +46,13 @@ const loopbackValue = "unused"
 // its Env to use it; the user's own home, account and configuration are not
 // touched. A session with EnvReplace needs PATH beside them.
 func Loopback(dir, modelURL string) (map[string]string, error) {
-	return loopback(dir, modelURL, 0)
+	return loopbackHome(dir, modelURL, 0)
 }
 
-func loopback(dir, modelURL string, retries int) (map[string]string, error) {
+func loopbackHome(dir, modelURL string, retries int) (map[string]string, error) {
 	// Codex wants its home outside of the directory for temporary files.
-	env := map[string]string{loopbackKey: loopbackValue}
-	for name, sub := range map[string]string{"HOME": "home", "CODEX_HOME": "codex", "TMPDIR": "tmp"} {
-		env[name] = filepath.Join(dir, sub)
-		if err := os.MkdirAll(env[name], 0o700); err != nil {
-			return nil, fmt.Errorf("codex: prepare a home: %w", err)
-		}
-	}
-	config := fmt.Appendf(nil, loopbackConfig, modelURL, loopbackKey, retries)
-	if err := os.WriteFile(filepath.Join(env["CODEX_HOME"], "config.toml"), config, 0o600); err != nil {
-		return nil, fmt.Errorf("codex: prepare a home: %w", err)
-	}
-	return env, nil
+	h := loopback.New("codex", dir, map[string]string{"HOME": "home", "CODEX_HOME": "codex", "TMPDIR": "tmp"})
+	h.Set(map[string]string{loopbackKey: loopbackValue})
+	h.Write("CODEX_HOME", "config.toml", fmt.Sprintf(loopbackConfig, modelURL, loopbackKey, retries))
+	return h.Env()
 }

@@ -4,19 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime/debug"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // ask makes one call of the opening and waits for its response.
 func (c *conn) ask(ctx context.Context, method string, params any, take func(json.RawMessage) error) error {
-	err := c.peer.Ask(ctx, c.child.Done(), method, params, take)
+	err := c.peer.Ask(ctx, c.Child.Done(), method, params, take)
 	if errors.Is(err, jsonrpc.ErrGone) {
-		err = c.child.Ended()
+		err = c.Child.Ended()
 	}
 	var refused *jsonrpc.Error
 	switch {
@@ -37,7 +37,7 @@ const otherWriter = "already has an active writer"
 // open shakes hands and starts the thread.
 func (c *conn) open(ctx context.Context, o opening) error {
 	hello := wire.InitializeParams{
-		ClientInfo:   wire.ClientInfo{Name: "harness-mcp", Title: "harness-mcp", Version: ownVersion()},
+		ClientInfo:   wire.ClientInfo{Name: "harness-mcp", Title: "harness-mcp", Version: link.OwnVersion()},
 		Capabilities: wire.Capabilities{ExperimentalAPI: true, OptOutNotificationMethods: unwanted},
 	}
 	var server wire.InitializeResponse
@@ -70,8 +70,8 @@ func (c *conn) open(ctx context.Context, o opening) error {
 			return notSubscribed("the conversation is with the model provider %q", r.ModelProvider)
 		}
 		c.t.opened(r)
-		c.ready.ProviderSessionID, c.ready.Model, c.ready.ReasoningEffort = r.Thread.ID, r.Model, r.ReasoningEffort
-		c.ready.Version, c.ready.PID = serverVersion(server.UserAgent), c.child.PID()
+		c.Opened.ProviderSessionID, c.Opened.Model, c.Opened.ReasoningEffort = r.Thread.ID, r.Model, r.ReasoningEffort
+		c.Opened.Version, c.Opened.PID = serverVersion(server.UserAgent), c.Child.PID()
 		return nil
 	})
 }
@@ -107,12 +107,4 @@ func serverVersion(agent string) string {
 	_, rest, _ := strings.Cut(agent, "/")
 	version, _, _ := strings.Cut(rest, " ")
 	return version
-}
-
-// ownVersion is the version of this program.
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

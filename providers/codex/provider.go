@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -24,28 +23,13 @@ const install = "npm install -g @openai/codex"
 // login is what a person runs to sign in.
 const login = "codex login"
 
-// Options say how Codex is found and started.
-type Options struct {
-	Runner   process.Runner // where it runs; required
-	Exec     string         // the executable, instead of a search for "codex"
-	PathDirs []string       // directories to search after PATH
-	Logger   *slog.Logger   // nil: the default one
-}
+// Options are how the agent is found and started.
+type Options = link.Options
 
-type provider struct {
-	opts Options
-	log  *slog.Logger
-}
+type provider struct{ Options }
 
 // New makes the provider. It does no I/O.
-func New(opts Options) core.Provider {
-	p := &provider{opts: opts, log: opts.Logger}
-	if p.log == nil {
-		p.log = slog.Default()
-	}
-	p.log = p.log.With("provider", Name)
-	return p
-}
+func New(o Options) core.Provider { return &provider{o} }
 
 // Spec describes what Codex can do by this adapter.
 func (p *provider) Spec() core.Spec {
@@ -69,8 +53,8 @@ func (p *provider) Spec() core.Spec {
 
 // Open starts `codex app-server` and a thread in it.
 func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
-	if cfg.Transport != "" && cfg.Transport != transport {
-		return nil, core.Errorf(core.CodeOption, "codex has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
+	if err := link.CheckTransport(Name, transport, cfg); err != nil {
+		return nil, err
 	}
 	o, bad := newOpening(cfg)
 	if bad != nil {
@@ -86,15 +70,15 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if err != nil {
 		return nil, err
 	}
-	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID, Env: quiet(env),
+	child, err := link.Start(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: arguments, Dir: cfg.CWD, Resource: cfg.SessionID, Env: quiet(env),
 	}, Name, "Install it: "+install, link.Secrets(cfg)...)
 	if err != nil {
 		return nil, err
 	}
-	c := newConn(child, newTranslator(newSettings(cfg)), p.log.With("session", cfg.SessionID))
+	c := newConn(child, newTranslator(newSettings(cfg)), p.Log(Name).With("session", cfg.SessionID))
 	if exe.shim {
-		c.ready.Warnings = append(c.ready.Warnings, "Codex's native program was not found beside its Node launcher; the launcher is used.")
+		c.Opened.Warnings = append(c.Opened.Warnings, "Codex's native program was not found beside its Node launcher; the launcher is used.")
 	}
 	if err := c.open(ctx, o); err != nil {
 		link.Abandon(c)

@@ -8,6 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // request is a request of Codex's that waits for an answer or, answered, for
@@ -50,7 +51,7 @@ func (t *translator) raise(m jsonrpc.Message) {
 		spec.Prompt = "Codex asks: " + m.Method
 	}
 	t.requests[key] = r
-	t.notice(core.RequestRaised{Turn: name, Ref: key, Spec: spec, Raw: m.Raw})
+	t.Notice(core.RequestRaised{Turn: name, Ref: key, Spec: spec, Raw: m.Raw})
 }
 
 // spec declares what a request asks. Not ok means that it has been answered.
@@ -72,7 +73,7 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 		if err = json.Unmarshal(m.Params, &p); err == nil {
 			changes := t.changesOf(u, p.ItemID)
 			if t.acceptsEdit(p, changes) {
-				t.reply(m.ID, wire.DecisionResponse{Decision: wire.Accept})
+				t.Reply(m.ID, wire.DecisionResponse{Decision: wire.Accept}, nil)
 				t.event("edit accepted by auto_edit", m.Raw)
 				return spec, false
 			}
@@ -98,7 +99,7 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 			return elicitationSpec(p), true
 		}
 	}
-	t.refuse(m.ID, "harness-mcp cannot put this to a person")
+	t.Refuse(m.ID, jsonrpc.CodeMethodNotFound, "harness-mcp cannot put this to a person")
 	t.broken(m)
 	return spec, false
 }
@@ -132,11 +133,6 @@ func (t *translator) changesOf(u *turn, item string) []wire.FileUpdateChange {
 	return nil
 }
 
-var (
-	approvalActions = []core.Action{core.ActionApprove, core.ActionDeny, core.ActionCancel}
-	bothScopes      = []core.Scope{core.ScopeOnce, core.ScopeSession}
-)
-
 func commandSpec(p wire.CommandApprovalParams, it *openItem) core.RequestSpec {
 	shown := p.Command
 	if it != nil && shown == it.Command {
@@ -147,7 +143,7 @@ func commandSpec(p wire.CommandApprovalParams, it *openItem) core.RequestSpec {
 		prompt = "Allow this? " + p.Reason
 	}
 	return core.RequestSpec{
-		Kind: core.KindCommandApproval, Prompt: prompt, Actions: approvalActions, Scopes: bothScopes,
+		Kind: core.KindCommandApproval, Prompt: prompt, Actions: link.ApprovalActions(), Scopes: link.BothScopes(),
 		Details: &core.RequestDetails{Command: p.Command, CWD: p.CWD, Reason: p.Reason},
 	}
 }
@@ -167,14 +163,14 @@ func fileChangeSpec(p wire.FileChangeApprovalParams, changes []wire.FileUpdateCh
 	}
 	return core.RequestSpec{
 		Kind: core.KindFileChangeApproval, Prompt: "Apply this change? " + strings.Join(names, ", "),
-		Actions: approvalActions, Scopes: bothScopes, Details: d,
+		Actions: link.ApprovalActions(), Scopes: link.BothScopes(), Details: d,
 	}
 }
 
 func permissionSpec(p wire.PermissionApprovalParams) core.RequestSpec {
 	return core.RequestSpec{
 		Kind: core.KindPermission, Prompt: "Grant these permissions? " + p.Reason,
-		Actions: approvalActions, Scopes: bothScopes,
+		Actions: link.ApprovalActions(), Scopes: link.BothScopes(),
 		Details: &core.RequestDetails{CWD: p.CWD, Reason: p.Reason, Input: p.Permissions},
 	}
 }
@@ -233,20 +229,13 @@ func toolInUse(u *turn, server string) string {
 func elicitationSpec(p wire.ElicitationParams) core.RequestSpec {
 	if p.Meta.ApprovalKind == toolApproval {
 		spec := core.RequestSpec{
-			Kind: core.KindPermission, Prompt: p.Message, Actions: approvalActions,
+			Kind: core.KindPermission, Prompt: p.Message, Actions: link.ApprovalActions(),
 			Details: &core.RequestDetails{Tool: strings.TrimSuffix(p.ServerName+"."+p.Meta.ToolName, "."), Input: p.Meta.ToolParams},
 		}
 		if strings.Contains(string(p.Meta.Persist), `"session"`) {
-			spec.Scopes = bothScopes
+			spec.Scopes = link.BothScopes()
 		}
 		return spec
 	}
-	from := &core.RequestDetails{Tool: p.ServerName}
-	if p.Mode == "url" {
-		return core.RequestSpec{Kind: core.KindConfirmation, Prompt: p.Message + "\n" + p.URL, Actions: approvalActions, Details: from}
-	}
-	return core.RequestSpec{
-		Kind: core.KindMCPElicitation, Prompt: p.Message, Schema: p.RequestedSchema, Details: from,
-		Actions: []core.Action{core.ActionAnswer, core.ActionDeny, core.ActionCancel},
-	}
+	return link.ElicitationSpec(p.ServerName, p.Message, p.Mode == "url", p.URL, p.RequestedSchema)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
 // skillFile is what makes a directory a skill.
@@ -19,7 +20,7 @@ func skillRoots(skills []string) ([]string, *core.Error) {
 	var roots []string
 	for _, path := range skills {
 		root := filepath.Clean(path)
-		if filepath.Base(root) == skillFile && isFile(root) {
+		if filepath.Base(root) == skillFile && workspace.IsFile(root) {
 			root = filepath.Dir(root)
 		}
 		if !holdsSkills(root) {
@@ -36,16 +37,11 @@ func skillRoots(skills []string) ([]string, *core.Error) {
 }
 
 func holdsSkills(dir string) bool {
-	if isFile(filepath.Join(dir, skillFile)) {
+	if workspace.IsFile(filepath.Join(dir, skillFile)) {
 		return true
 	}
 	inner, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(inner, func(e os.DirEntry) bool {
-		return isFile(filepath.Join(dir, e.Name(), skillFile))
+		return workspace.IsFile(filepath.Join(dir, e.Name(), skillFile))
 	})
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -18,7 +18,7 @@ var keys = []string{"CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"}
 // server and sends no prompt.
 func (p *provider) Status(ctx context.Context) core.Status {
 	exe, err := p.find()
-	s := core.Status{Executable: exe.path, Searched: exe.searched}
+	s := core.Status{Executable: exe.Path, Searched: exe.Searched}
 	s.Authenticated, s.Evidence = evidence(os.Getenv)
 	if err != nil {
 		s.Reason = core.AsError(err).Message
@@ -38,8 +38,8 @@ func (p *provider) Status(ctx context.Context) core.Status {
 
 // version asks Codex itself, in an environment without the user's.
 func (p *provider) version(ctx context.Context, exe executable) (string, error) {
-	out, err := link.Run(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
+	out, err := link.Run(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: []string{"--version"}, Env: []string{"PATH=" + os.Getenv("PATH")},
 	})
 	switch {
 	case err != nil:
@@ -57,10 +57,8 @@ func (p *provider) version(ctx context.Context, exe executable) (string, error) 
 // evidence says whether there are signs of a sign-in: never more than a guess,
 // since a key may be refused and credentials may lie in a keyring.
 func evidence(getenv func(string) string) (word, why string) {
-	for _, key := range keys {
-		if getenv(key) != "" {
-			return "yes", key + " is set"
-		}
+	if why, ok := link.KeyIn(getenv, keys); ok {
+		return "yes", why
 	}
 	home, none := codexHome(getenv)
 	if home == "" {

@@ -202,13 +202,13 @@ func TestLauncherLeadsToTheNativeProgram(t *testing.T) {
 		}
 		p := New(Options{Exec: link}).(*provider)
 		exe, err := p.find()
-		if err != nil || exe.path != native || exe.shim {
+		if err != nil || exe.Path != native || exe.shim {
 			t.Errorf("%s: %+v, %v", name, exe, err)
 		}
 		if err := os.Remove(native); err != nil {
 			t.Fatal(err)
 		}
-		if exe, err = p.find(); err != nil || !exe.shim || exe.path != link {
+		if exe, err = p.find(); err != nil || !exe.shim || exe.Path != link {
 			t.Errorf("%s without the program: %+v, %v", name, exe, err)
 		}
 	}

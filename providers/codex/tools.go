@@ -1,12 +1,12 @@
 package codex
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
+	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
 // toolKinds are the items that are uses of a tool.
@@ -135,30 +135,12 @@ func unified(c wire.FileUpdateChange) string {
 	}
 	switch c.Kind.Type {
 	case "add":
-		return "--- /dev/null\n+++ " + to + "\n" + wholeHunk("@@ -0,0 +1,%d @@\n", '+', c.Diff)
+		return textdiff.Header(textdiff.DevNull, to) + textdiff.Hunk("", c.Diff, 0)
 	case "delete":
-		return "--- " + from + "\n+++ /dev/null\n" + wholeHunk("@@ -1,%d +0,0 @@\n", '-', c.Diff)
+		return textdiff.Header(from, textdiff.DevNull) + textdiff.Hunk(c.Diff, "", 0)
 	}
 	if c.Diff == "" || strings.HasPrefix(c.Diff, "--- ") {
 		return c.Diff
 	}
-	return "--- " + from + "\n+++ " + to + "\n" + c.Diff
-}
-
-// wholeHunk is the hunk of a whole file, each line behind sign.
-func wholeHunk(header string, sign byte, text string) string {
-	if text == "" {
-		return ""
-	}
-	var b strings.Builder
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		b.WriteByte(sign)
-		b.WriteString(line)
-	}
-	if !strings.HasSuffix(text, "\n") {
-		b.WriteString("\n\\ No newline at end of file\n")
-	}
-	return fmt.Sprintf(header, n) + b.String()
+	return textdiff.Header(from, to) + c.Diff
 }

@@ -6,15 +6,16 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
 // translator turns frames into notices and ops into frames. It is pure: what
-// it wants done is in out, and whoever calls it does that before the next call.
+// it wants done is in its CallOutput.
 type translator struct {
+	link.CallOutput
 	set    settings
 	thread string
-	out    output
 
 	start    *starting           // a StartTurn without its response
 	turns    map[string]*turn    // open, by Codex's id
@@ -46,24 +47,6 @@ type starting struct {
 	ref  string
 }
 
-// output is what a step of the translator wants done, in order.
-type output struct {
-	notices []core.Notice
-	frames  []frame
-	arm     bool  // start the drain timer
-	fatal   error // the link is to be given up
-}
-
-// frame is something to send: a call with its tag, or an answer to the request
-// with the given id.
-type frame struct {
-	method string
-	params any // of a call, or the result of an answer
-	tag    any
-	id     json.RawMessage
-	refuse string // the message of an error answer
-}
-
 // Tags say what a response is for.
 type (
 	startTag     struct{ op core.OpID }
@@ -78,53 +61,6 @@ type (
 
 func newTranslator(s settings) *translator {
 	return &translator{set: s, turns: map[string]*turn{}, requests: map[string]*request{}}
-}
-
-// take gives what has to be done since the last call.
-func (t *translator) take() output {
-	out := t.out
-	t.out = output{}
-	return out
-}
-
-func (t *translator) notice(n core.Notice) { t.out.notices = append(t.out.notices, n) }
-
-func (t *translator) call(method string, params, tag any) {
-	t.out.frames = append(t.out.frames, frame{method: method, params: params, tag: tag})
-}
-
-func (t *translator) reply(id json.RawMessage, result any) {
-	t.out.frames = append(t.out.frames, frame{id: id, params: result})
-}
-
-func (t *translator) refuse(id json.RawMessage, why string) {
-	t.out.frames = append(t.out.frames, frame{id: id, refuse: why})
-}
-
-func (t *translator) opDone(op core.OpID, ref string, err *core.Error, raw json.RawMessage) {
-	t.notice(core.OpDone{Op: op, Ref: ref, Err: err, Raw: raw})
-}
-
-// op takes an op of any kind.
-func (t *translator) op(op core.Op) {
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = t.startTurn(op)
-	case core.Steer:
-		err = t.steer(op)
-	case core.Respond:
-		err = t.respond(op)
-	case core.Interrupt:
-		err = t.interrupt(op)
-	case core.Configure:
-		err = t.configure(op)
-	default:
-		err = core.Errorf(core.CodeInternal, "codex does not know the op %T", op)
-	}
-	if err != nil {
-		t.opDone(op.OpID(), "", err, nil)
-	}
 }
 
 // opened takes the response to thread/start and its like.
@@ -156,7 +92,7 @@ func (t *translator) event(kind string, raw json.RawMessage) {
 	if t.active != nil {
 		turn = t.active.name()
 	}
-	t.notice(core.Content{Turn: turn, Payload: core.ProviderEvent{Kind: kind, Data: raw}, Raw: raw})
+	t.Notice(core.Content{Turn: turn, Payload: core.ProviderEvent{Kind: kind, Data: raw}, Raw: raw})
 }
 
 // broken reports a known message whose body cannot be read. What the decoder
@@ -166,7 +102,7 @@ func (t *translator) broken(m jsonrpc.Message) {
 	if t.active != nil {
 		turn = t.active.name()
 	}
-	t.notice(core.Content{Turn: turn, Raw: m.Raw, Payload: core.ProviderError{
+	t.Notice(core.Content{Turn: turn, Raw: m.Raw, Payload: core.ProviderError{
 		Message: "Codex sent a message that cannot be read: " + m.Method, Code: "unreadable_message", WillRetry: true}})
 }
 
@@ -180,7 +116,7 @@ func (t *translator) response(m jsonrpc.Message) {
 	case startTag:
 		t.startResponse(tag, m)
 	case steerTag:
-		t.opDone(tag.op, "", rejection(m.Error), m.Raw)
+		t.OpDone(tag.op, "", rejection(m.Error), m.Raw)
 	case interruptTag:
 		t.interruptResponse(tag, m)
 	case listTag:
@@ -207,7 +143,7 @@ func (t *translator) request(m jsonrpc.Message) {
 	case wire.AuthTokensRefresh, wire.Attestation:
 		t.unauthenticated(m)
 	default:
-		t.refuse(m.ID, "harness-mcp does not answer "+m.Method)
+		t.Refuse(m.ID, jsonrpc.CodeMethodNotFound, "harness-mcp does not answer "+m.Method)
 		t.event(m.Method, m.Raw)
 	}
 }
@@ -215,12 +151,12 @@ func (t *translator) request(m jsonrpc.Message) {
 // unauthenticated ends the turn and the link: Codex wants credentials that only
 // its own sign-in has, and would go on asking.
 func (t *translator) unauthenticated(m jsonrpc.Message) {
-	t.refuse(m.ID, "harness-mcp has no credentials to give")
+	t.Refuse(m.ID, jsonrpc.CodeMethodNotFound, "harness-mcp has no credentials to give")
 	why := core.TurnError{Code: core.TurnAuthRequired, Message: "Codex asked its client for credentials (" + m.Method + "). Sign in with `" + login + "`."}
 	for _, u := range t.openTurns() {
 		t.finish(u, core.VerdictFailed, core.Result{Error: &why}, m.Raw)
 	}
-	t.out.fatal = core.Errorf(core.CodeSessionUnavailable, "%s", why.Message)
+	t.Fatal = core.Errorf(core.CodeSessionUnavailable, "%s", why.Message)
 }
 
 // scope says to which turn a message belongs; own is false for another thread
@@ -237,8 +173,8 @@ func (t *translator) scope(raw json.RawMessage) (ref string, own bool) {
 	return ref, s.ThreadID == "" || t.thread == "" || s.ThreadID == t.thread
 }
 
-// lost closes what is open when the link ends before the turn.
-func (t *translator) lost() {
+// Lost closes what is open when the link ends before the turn.
+func (t *translator) Lost() {
 	for _, u := range t.openTurns() {
 		t.closeItems(u)
 	}

@@ -48,7 +48,7 @@ func (t *translator) content(ref string, p core.Payload, raw json.RawMessage) {
 	if u := t.turnFor(ref); u != nil {
 		turn = u.name()
 	}
-	t.notice(core.Content{Turn: turn, Payload: p, Raw: raw})
+	t.Notice(core.Content{Turn: turn, Payload: p, Raw: raw})
 }
 
 // late keeps what comes for a turn that is over, or was never known.
@@ -57,7 +57,7 @@ func (t *translator) late(ref string, m jsonrpc.Message) {
 	if u := t.pastTurn(ref); u != nil {
 		e.TurnID = u.name()
 	}
-	t.notice(core.Content{Payload: e, Raw: m.Raw})
+	t.Notice(core.Content{Payload: e, Raw: m.Raw})
 }
 
 // report takes the notifications that need no state, and keeps unknown ones.
@@ -67,7 +67,7 @@ func (t *translator) report(ref string, m jsonrpc.Message) {
 		var n wire.ErrorNotification
 		if t.read(m, &n) {
 			if u := t.turnFor(ref); u != nil {
-				t.cut(u) // what was being said is said again, or never
+				t.closeTexts(u) // what was being said is said again, or never
 			}
 			t.content(ref, core.ProviderError{Message: n.Error.Message, Code: errorWord(n.Error), WillRetry: n.WillRetry}, m.Raw)
 		}
@@ -89,7 +89,7 @@ func (t *translator) report(ref string, m jsonrpc.Message) {
 	case wire.ModelRerouted:
 		var n wire.ModelReroutedNotification
 		if t.read(m, &n) {
-			t.notice(core.SessionChanged{Model: n.ToModel, Raw: m.Raw})
+			t.Notice(core.SessionChanged{Model: n.ToModel, Raw: m.Raw})
 		}
 	default:
 		t.event(m.Method, m.Raw)
@@ -143,7 +143,7 @@ func (t *translator) rateLimits(n wire.RateLimitsNotification, raw json.RawMessa
 	for name, v := range limits {
 		if name != "limitId" && name != "limitName" && string(v) != "null" {
 			t.limits = string(n.RateLimits)
-			t.notice(core.Content{Payload: core.RateLimit{Limits: n.RateLimits}, Raw: raw})
+			t.Notice(core.Content{Payload: core.RateLimit{Limits: n.RateLimits}, Raw: raw})
 			return
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // openItem is an item between its start and its end.
 type openItem struct {
 	wire.Item
-	text   strings.Builder // its deltas, for messages and reasoning
-	lost   bool            // text lacks some, for being too much
-	deltas bool            // there were some
-	part   int             // of the reasoning that is being streamed
-	asked  bool            // an approval was asked for and not given
+	text   link.Text // its deltas, for messages and reasoning
+	deltas bool      // there were some
+	part   int       // of the reasoning that is being streamed
+	asked  bool      // an approval was asked for and not given
 }
 
 // items are the open items of a turn, oldest first.
@@ -55,8 +55,8 @@ func (l *items) bytes() int {
 	return n
 }
 
-// spoken says whether the item is text of the model's own.
-func (it *openItem) spoken() bool {
+// isText reports whether the item is text of the model's own.
+func (it *openItem) isText() bool {
 	return it.Type == wire.ItemAgentMessage || it.Type == wire.ItemReasoning
 }
 
@@ -90,8 +90,8 @@ func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
 	case u.closed[item.ID] || u.items.find(item.ID) != nil:
 		t.event(m.Method+": "+item.Type, m.Raw) // one item begins once
 		return
-	case it.spoken():
-		t.cut(u) // the model says one thing at a time
+	case it.isText():
+		t.closeTexts(u) // the model says one thing at a time
 	case toolKind(item) == "":
 		t.event(m.Method+": "+item.Type, m.Raw)
 		return
@@ -109,12 +109,12 @@ func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 		t.event(m.Method+": "+item.Type, m.Raw) // its end was reported, or is to come
 		return
 	case item.Type == wire.ItemAgentMessage:
-		item.ID = t.joined(u, it, item, item.Text, m.Raw)
+		item.ID = t.completeText(u, it, item, item.Text, m.Raw)
 		t.content(u.ref, core.Message{Item: item.ID, Text: item.Text}, m.Raw)
-		u.message, u.spoke = item.Text, true
+		u.message, u.hasMessage = item.Text, true
 	case item.Type == wire.ItemReasoning:
 		if text := reasoningText(item); text != "" || it != nil && it.deltas {
-			item.ID = t.joined(u, it, item, text, m.Raw)
+			item.ID = t.completeText(u, it, item, text, m.Raw)
 			t.content(u.ref, core.Reasoning{Item: item.ID, Text: text}, m.Raw)
 		}
 	case kind == "":
@@ -137,17 +137,17 @@ func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 	t.drained(u)
 }
 
-// joined sees to it that the deltas of an item join to its whole text, and
+// completeText sees to it that the deltas of an item join to its whole text, and
 // gives the name under which to report that. What the deltas lack at their end
 // is reported first. Where they differ otherwise, what was streamed is closed
 // as partial, and the whole text is an item of its own.
-func (t *translator) joined(u *turn, it *openItem, item wire.Item, whole string, raw json.RawMessage) string {
+func (t *translator) completeText(u *turn, it *openItem, item wire.Item, whole string, raw json.RawMessage) string {
 	if it == nil {
 		it = &openItem{Item: item}
 	}
 	rest, ok := strings.CutPrefix(whole, it.text.String())
 	switch {
-	case it.lost:
+	case it.text.Lost:
 	case !ok:
 		t.closeItem(u, it)
 		return item.ID + "@whole"
@@ -160,10 +160,8 @@ func (t *translator) joined(u *turn, it *openItem, item wire.Item, whole string,
 // delta gives a piece of the item in the vocabulary.
 func (it *openItem) delta(text string) core.Payload {
 	switch it.Type {
-	case wire.ItemAgentMessage:
-		return core.MessageDelta{Item: it.ID, Text: text}
-	case wire.ItemReasoning:
-		return core.ReasoningDelta{Item: it.ID, Text: text}
+	case wire.ItemAgentMessage, wire.ItemReasoning:
+		return link.Delta(it.Type == wire.ItemReasoning, it.ID, text)
 	case wire.ItemCommand:
 		return core.CommandOutputDelta{Item: it.ID, Text: text}
 	}
@@ -197,10 +195,8 @@ func (t *translator) deltaNotification(ref string, m jsonrpc.Message) {
 	if text == "" {
 		return
 	}
-	if it.spoken() {
-		if it.lost = it.lost || u.items.bytes()+len(text) > maxOpenText; !it.lost {
-			it.text.WriteString(text)
-		}
+	if it.isText() {
+		it.text.Add(text, u.items.bytes()-it.text.Len(), maxOpenText)
 	}
 	it.deltas = true
 	t.content(ref, it.delta(text), m.Raw)
@@ -249,10 +245,10 @@ func (t *translator) itemName(u *turn, id string) string {
 	return id
 }
 
-// cut closes what the model was saying: it will not complete.
-func (t *translator) cut(u *turn) {
+// closeTexts closes what the model was saying: it will not complete.
+func (t *translator) closeTexts(u *turn) {
 	for _, it := range slices.Clone(u.items.list) {
-		if it.spoken() {
+		if it.isText() {
 			t.closeItem(u, it)
 		}
 	}
@@ -268,11 +264,9 @@ func (t *translator) closeItems(u *turn) {
 func (t *translator) closeItem(u *turn, it *openItem) {
 	u.close(it.ID)
 	switch {
-	case it.spoken() && !it.deltas: // nothing was said of it
-	case it.Type == wire.ItemAgentMessage:
-		t.content(u.ref, core.Message{Item: it.ID, Text: it.text.String(), Partial: true}, nil)
-	case it.Type == wire.ItemReasoning:
-		t.content(u.ref, core.Reasoning{Item: it.ID, Text: it.text.String(), Partial: true}, nil)
+	case it.isText() && !it.deltas: // nothing was said of it
+	case it.isText():
+		t.content(u.ref, link.Whole(it.Type == wire.ItemReasoning, it.ID, it.text.String(), true), nil)
 	case it.Type == wire.ItemCommand && u.ended != nil && u.ended.turn.Status == "completed":
 		t.content(u.ref, core.ToolCompleted{Item: it.ID, Status: core.ToolCancelled, Error: "left running in the background when the turn ended"}, nil)
 	default:

@@ -20,8 +20,8 @@ func (t *translator) named(name string) *turn {
 	return nil
 }
 
-// steer takes the op.
-func (t *translator) steer(op core.Steer) *core.Error {
+// Steer takes the op.
+func (t *translator) Steer(op core.Steer) *core.Error {
 	u := t.named(op.TurnID)
 	if u == nil {
 		return core.Errorf(core.CodeTurnNotActive, "the turn is not running").Retry()
@@ -30,13 +30,13 @@ func (t *translator) steer(op core.Steer) *core.Error {
 	if err != nil {
 		return err
 	}
-	t.call(wire.TurnSteer, wire.TurnSteerParams{ThreadID: t.thread, ExpectedTurnID: u.ref, Input: input}, steerTag{op.ID})
+	t.Call(wire.TurnSteer, wire.TurnSteerParams{ThreadID: t.thread, ExpectedTurnID: u.ref, Input: input}, steerTag{op.ID})
 	return nil
 }
 
-// interrupt takes the op. Open requests die with the turn: Codex withdraws them
+// Interrupt takes the op. Open requests die with the turn: Codex withdraws them
 // itself.
-func (t *translator) interrupt(op core.Interrupt) *core.Error {
+func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	u := t.named(op.TurnID)
 	if u == nil {
 		return core.Errorf(core.CodeNoActiveTurn, "the turn is not running")
@@ -57,7 +57,7 @@ func (t *translator) sendInterrupt(u *turn) {
 	if !u.began {
 		ref = ""
 	}
-	t.call(wire.TurnInterrupt, wire.TurnRef{ThreadID: t.thread, TurnID: ref}, interruptTag{u.ref, !u.began})
+	t.Call(wire.TurnInterrupt, wire.TurnRef{ThreadID: t.thread, TurnID: ref}, interruptTag{u.ref, !u.began})
 }
 
 func (t *translator) interruptResponse(tag interruptTag, m jsonrpc.Message) {
@@ -78,7 +78,7 @@ func (t *translator) interruptResponse(tag interruptTag, m jsonrpc.Message) {
 		u.interrupted = false
 	}
 	for _, op := range u.interrupts {
-		t.opDone(op, "", rejection(m.Error), m.Raw)
+		t.OpDone(op, "", rejection(m.Error), m.Raw)
 	}
 	u.interrupts = nil
 }
@@ -104,7 +104,7 @@ func (t *translator) listResponse(tag listTag, m jsonrpc.Message) {
 		item := u.items.find(t.itemName(u, term.ItemID))
 		if item != nil && item.Type == wire.ItemCommand && !u.killing[item.ID] {
 			u.killing[item.ID] = true
-			t.call(wire.TerminalTerminate, wire.TerminateParams{ThreadID: t.thread, ProcessID: term.ProcessID}, terminateTag{u.ref, item.ID})
+			t.Call(wire.TerminalTerminate, wire.TerminateParams{ThreadID: t.thread, ProcessID: term.ProcessID}, terminateTag{u.ref, item.ID})
 		}
 	}
 	if t.unlisted(u) {
@@ -119,7 +119,7 @@ func (t *translator) listResponse(tag listTag, m jsonrpc.Message) {
 }
 
 func (t *translator) listTerminals(u *turn) {
-	t.call(wire.TerminalsList, wire.ThreadRef{ThreadID: t.thread}, listTag{u.ref})
+	t.Call(wire.TerminalsList, wire.ThreadRef{ThreadID: t.thread}, listTag{u.ref})
 }
 
 // unlisted says whether a command of the turn is open that is not being ended.
@@ -161,12 +161,12 @@ func (t *translator) drainExpired() {
 }
 
 func (t *translator) leftRunning(u *turn) {
-	t.notice(core.Content{Turn: u.name(), Payload: core.Warning{
+	t.Notice(core.Content{Turn: u.name(), Payload: core.Warning{
 		Message: "A command of the interrupted turn may still be running.", Code: "command_left_running"}})
 }
 
-// configure takes the op: what it changes goes out with the next turn.
-func (t *translator) configure(op core.Configure) *core.Error {
+// Configure takes the op: what it changes goes out with the next turn.
+func (t *translator) Configure(op core.Configure) *core.Error {
 	m := t.set.modes
 	if op.Changes.ApprovalMode != "" {
 		m.approval = op.Changes.ApprovalMode
@@ -186,6 +186,6 @@ func (t *translator) configure(op core.Configure) *core.Error {
 	if op.Changes.ReasoningEffort != "" {
 		t.set.effort = op.Changes.ReasoningEffort
 	}
-	t.opDone(op.ID, "", nil, nil)
+	t.OpDone(op.ID, "", nil, nil)
 	return nil
 }

@@ -7,20 +7,21 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // turn is a turn of Codex's that is open, or was a short while ago.
 type turn struct {
-	ref     string
-	names   []string // ours that it stands for; its ref when Codex began it
-	began   bool     // turn/started was seen
-	schema  bool     // its last message is to be JSON
-	message string   // the last whole message
-	spoke   bool     // there is one
-	items   items
-	closed  map[string]bool  // items whose end was reported
-	before  *wire.TokenUsage // the thread's tokens when it began
-	usage   *core.Usage
+	ref        string
+	names      []string // ours that it stands for; its ref when Codex began it
+	began      bool     // turn/started was seen
+	schema     bool     // its last message is to be JSON
+	message    string   // the last whole message
+	hasMessage bool     // there is one
+	items      items
+	closed     map[string]bool  // items whose end was reported
+	before     *wire.TokenUsage // the thread's tokens when it began
+	usage      *core.Usage
 
 	interrupts  []core.OpID // that wait for the response
 	interrupted bool        // turn/interrupt is on its way or was taken
@@ -55,8 +56,8 @@ func (t *translator) openTurns() []*turn {
 	return list
 }
 
-// startTurn takes the op. An error means that nothing was or will be sent.
-func (t *translator) startTurn(op core.StartTurn) *core.Error {
+// StartTurn takes the op. An error means that nothing was or will be sent.
+func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if _, err := userInput(op.Input); err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (t *translator) sendStart() {
 		p.ApprovalPolicy = approvals[t.set.approval]
 		p.SandboxPolicy = t.set.modes.policy(t.set.policy, t.set.addDirs)
 	}
-	t.call(wire.TurnStart, p, startTag{s.op.ID})
+	t.Call(wire.TurnStart, p, startTag{s.op.ID})
 }
 
 func (t *translator) schemaOf(in core.TurnInput) json.RawMessage {
@@ -108,7 +109,7 @@ func (t *translator) startResponse(tag startTag, m jsonrpc.Message) {
 	if m.Error != nil {
 		t.start = nil
 		if s.ref == "" { // else it runs, whatever this says
-			t.opDone(s.op.ID, "", rejection(m.Error), m.Raw)
+			t.OpDone(s.op.ID, "", rejection(m.Error), m.Raw)
 			return
 		}
 		r.Turn.ID = s.ref
@@ -116,19 +117,19 @@ func (t *translator) startResponse(tag startTag, m jsonrpc.Message) {
 	if old := t.turns[s.ref]; old != nil && s.ref != r.Turn.ID {
 		t.closeItems(old)
 		old.names = []string{s.ref} // it was Codex's own after all
-		t.notice(core.TurnBegan{Turn: s.ref, Ref: s.ref})
+		t.Notice(core.TurnBegan{Turn: s.ref, Ref: s.ref})
 		s.ref = ""
 	}
 	if s.ref == "" {
-		t.adopt(r.Turn.ID)
+		t.bindStart(r.Turn.ID)
 	}
 	t.start = nil
-	t.opDone(s.op.ID, r.Turn.ID, nil, m.Raw)
+	t.OpDone(s.op.ID, r.Turn.ID, nil, m.Raw)
 }
 
-// adopt gives the name of the waiting StartTurn to a turn of Codex's, which may
+// bindStart gives the name of the waiting StartTurn to a turn of Codex's, which may
 // be one that Codex had begun before: turn/start adds to a turn that runs.
-func (t *translator) adopt(ref string) *turn {
+func (t *translator) bindStart(ref string) *turn {
 	s := t.start
 	s.ref = ref
 	u := t.turns[ref]
@@ -142,10 +143,10 @@ func (t *translator) adopt(ref string) *turn {
 	return u
 }
 
-// adoptable says whether a turn that shows up before the response to turn/start
+// isOurs says whether a turn that shows up before the response to turn/start
 // is taken for ours. Only its start and its end count: after a resume Codex
 // also speaks of turns that ended long ago.
-func (t *translator) adoptable(ref string) bool {
+func (t *translator) isOurs(ref string) bool {
 	return ref != "" && t.start != nil && t.start.sent && t.start.ref == "" && t.pastTurn(ref) == nil
 }
 
@@ -169,14 +170,14 @@ func (t *translator) turnStarted(ref string, raw json.RawMessage) {
 	case ref == "" || t.pastTurn(ref) != nil:
 		t.event(wire.TurnStarted, raw)
 		return
-	case t.adoptable(ref):
-		u = t.adopt(ref)
+	case t.isOurs(ref):
+		u = t.bindStart(ref)
 	default:
 		u = &turn{ref: ref, names: []string{ref}}
 		t.turns[ref], t.active = u, u
 	}
 	u.began = true
-	t.notice(core.TurnBegan{Turn: u.name(), Ref: ref, Raw: raw})
+	t.Notice(core.TurnBegan{Turn: u.name(), Ref: ref, Raw: raw})
 	if u.again {
 		u.again = false
 		t.sendInterrupt(u)
@@ -192,8 +193,8 @@ func (t *translator) turnCompleted(m jsonrpc.Message) {
 		n = wire.TurnNotification{Turn: wire.Turn{ID: ref, Status: "unreadable"}}
 	}
 	u := t.turnFor(n.Turn.ID)
-	if u == nil && t.adoptable(n.Turn.ID) {
-		u = t.adopt(n.Turn.ID)
+	if u == nil && t.isOurs(n.Turn.ID) {
+		u = t.bindStart(n.Turn.ID)
 	}
 	if u == nil {
 		t.late(n.Turn.ID, m)
@@ -202,7 +203,7 @@ func (t *translator) turnCompleted(m jsonrpc.Message) {
 	u.ended = &held{n.Turn, m.Raw}
 	if n.Turn.Status == "interrupted" && u.items.commands() > 0 {
 		t.listTerminals(u)
-		t.out.arm = true
+		t.Timer(link.Timer{Name: "drain", After: drainTimeout, Keep: true, Fire: t.drainExpired})
 		return
 	}
 	t.conclude(u)
@@ -224,11 +225,11 @@ func (t *translator) conclude(u *turn) {
 		result.Error = &core.TurnError{Code: core.TurnProviderError, Message: "Codex ended the turn with an unknown status: " + end.Status}
 	}
 	for _, item := range end.Items {
-		if item.Type == wire.ItemAgentMessage && !u.spoke {
+		if item.Type == wire.ItemAgentMessage && !u.hasMessage {
 			result.Text = item.Text
 		}
 	}
-	if u.schema && verdict == core.VerdictCompleted && u.spoke && json.Valid([]byte(u.message)) {
+	if u.schema && verdict == core.VerdictCompleted && u.hasMessage && json.Valid([]byte(u.message)) {
 		result.StructuredOutput = json.RawMessage(u.message)
 	}
 	t.finish(u, verdict, result, u.ended.raw)
@@ -239,13 +240,13 @@ func (t *translator) finish(u *turn, verdict core.Verdict, result core.Result, r
 	t.closeItems(u)
 	t.withdraw(u)
 	if t.usage != nil && u.usage != nil {
-		t.notice(core.Content{Turn: u.name(), Payload: core.UsageUpdated{Usage: *t.usage, Scope: core.UsageSession}})
+		t.Notice(core.Content{Turn: u.name(), Payload: core.UsageUpdated{Usage: *t.usage, Scope: core.UsageSession}})
 	}
 	for _, op := range u.interrupts { // the turn was faster than the response
-		t.opDone(op, "", nil, nil)
+		t.OpDone(op, "", nil, nil)
 	}
 	for _, name := range u.names {
-		t.notice(core.TurnEnded{Turn: name, Verdict: verdict, Result: result, Raw: raw})
+		t.Notice(core.TurnEnded{Turn: name, Verdict: verdict, Result: result, Raw: raw})
 	}
 	delete(t.turns, u.ref)
 	t.past = append(t.past, &turn{ref: u.ref, names: u.names, closed: u.closed})

@@ -32,6 +32,8 @@ const (
 	maxRememberedBytes = 512
 	// maxSmallFile is how much of a file of the folder is read back.
 	maxSmallFile = 256 << 10
+	// maxQuoted is how much of a prompt the show repeats, in bytes.
+	maxQuoted = 80
 	// maxGreeting is the longest line that the edited file takes.
 	maxGreeting = 200
 )

@@ -7,9 +7,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// maxQuoted is how much of a prompt the show repeats.
-const maxQuoted = 80
-
 // The steps of the plan that the show reports.
 var planned = []string{"Look around", "Ask for an approval and a decision", "Edit a file"}
 

@@ -25,7 +25,7 @@ const (
 )
 
 // patience is how long a test waits for the real Pi on a loaded machine.
-const patience = conntest.Patience
+const patience = conntest.MaxWait
 
 // releases are the real CLIs that a test can be played on.
 var releases = map[string][2]string{"newest": {cliVar, cliTool}, "oldest": {oldVar, oldTool}}

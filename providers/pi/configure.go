@@ -22,14 +22,14 @@ type change struct {
 // end answers the op. A model that Pi names in full is told behind it, since
 // the op's success says that the session has what was asked for.
 func (t *translator) end(ch *change, err *core.Error, raw json.RawMessage) {
-	t.opDone(ch.op, err, raw)
+	t.OpDone(ch.op, "", err, raw)
 	if ch.model != "" {
-		t.notice(core.SessionChanged{Model: ch.model, Raw: raw})
+		t.Notice(core.SessionChanged{Model: ch.model, Raw: raw})
 	}
 }
 
-// configure takes the op.
-func (t *translator) configure(op core.Configure) *core.Error {
+// Configure takes the op.
+func (t *translator) Configure(op core.Configure) *core.Error {
 	c := op.Changes
 	if c.ApprovalMode != "" {
 		if !t.gated && asks(c.ApprovalMode) {

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -36,5 +37,5 @@ func errorCode(message string) core.Code {
 
 // turnError is why a turn failed, in Pi's words.
 func turnError(message string) *core.TurnError {
-	return &core.TurnError{Code: errorCode(message), Message: cmpOr(message, "Pi gave no reason.")}
+	return &core.TurnError{Code: errorCode(message), Message: cmp.Or(message, "Pi gave no reason.")}
 }

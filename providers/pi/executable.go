@@ -3,43 +3,28 @@ package pi
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/harness-mcp/harness-mcp/core"
-	"github.com/harness-mcp/harness-mcp/process"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
-
-// executable is a Pi that was found.
-type executable struct {
-	path     string   // what to start
-	args     []string // before its own arguments
-	searched []string // directories
-}
 
 // find looks for Pi. npm puts a script for Node into PATH; where a Node lies
 // beside it, it is that Node that the script was installed for, whatever other
 // one PATH may lead to.
 //
 // The error is CodeProviderNotReady.
-func (p *provider) find() (executable, error) {
-	name := p.opts.Exec
-	if name == "" {
-		name = "pi"
-	}
-	path, searched, err := process.LookPath(name, slices.Concat(p.opts.PathDirs, process.DefaultDirs()))
-	exe := executable{path: path, searched: searched}
+func (p *provider) find() (link.Executable, error) {
+	exe, err := p.Find("pi", "Install it: "+install)
 	if err != nil {
-		return exe, core.Errorf(core.CodeProviderNotReady, "the pi command was not found: %w", err).
-			WithHint("Install it: %s, or name its directory with --path-dir.", install).WithDetail("searched", searched)
+		return exe, err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(exe.Path)
 	if err != nil || !strings.HasSuffix(real, ".js") {
 		return exe, nil
 	}
-	node := filepath.Join(filepath.Dir(path), "node")
+	node := filepath.Join(filepath.Dir(exe.Path), "node")
 	if info, err := os.Stat(node); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-		exe.path, exe.args = node, []string{real}
+		exe.Path, exe.Args = node, []string{real}
 	}
 	return exe, nil
 }

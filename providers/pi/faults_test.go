@@ -283,7 +283,7 @@ func TestTheDeathOfPiInATurnIsALostLinkWithItsItemsClosed(t *testing.T) {
 			`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"half"}}`,
 			`{"type":"tool_execution_start","toolCallId":"t","toolName":"bash","args":{"command":"x"}}`)
 		conntest.Content[core.ToolStarted](r)
-		f.Die(process.Exit{Code: -1, Signal: "SIGKILL"})
+		f.End(process.Exit{Code: -1, Signal: "SIGKILL"})
 		if err := r.Ended(); core.CodeOf(err) != core.CodeSessionUnavailable || !strings.Contains(err.Error(), "SIGKILL") {
 			t.Errorf("ended with %v", err)
 		}
@@ -308,7 +308,7 @@ func TestAnOpeningThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		"Pi dies": {core.SessionConfig{}, func(f *fake) {
 			f.expect("get_state")
 			_, _ = io.WriteString(f.ErrOut, "secret=1\nError: No session found matching 'x'\n")
-			f.Die(process.Exit{Code: 1})
+			f.End(process.Exit{Code: 1})
 		}, "exit code 1: Error: No session found"},
 		"Pi refuses":           {core.SessionConfig{}, func(f *fake) { f.reply(f.expect("get_state"), `false,"error":"broken"`) }, "broken"},
 		"another conversation": {core.SessionConfig{ProviderSesID: "ab"}, func(f *fake) { f.handshake() }, "abc instead of ab"},

@@ -9,6 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
 // FuzzTranslatorKeepsItsPromisesWhateverPiWrites plays lines between ops: a
@@ -29,7 +30,7 @@ func FuzzTranslatorKeepsItsPromisesWhateverPiWrites(f *testing.F) {
 				p.play(line)
 			}
 		}
-		p.tr.lost()
+		p.tr.Lost()
 		p.drain()
 	})
 }
@@ -99,13 +100,13 @@ func (p *player) play(line string) {
 		return
 	}
 	p.watch.Sending(op)
-	p.tr.op(op)
+	link.Do(p.tr, op)
 	p.drain()
 }
 
 func (p *player) drain() {
-	out := p.tr.take()
-	for _, n := range out.notices {
+	out := p.tr.Take()
+	for _, n := range out.Notices {
 		if err := p.watch.See(n); err != nil {
 			p.t.Fatalf("%v\n  at %s", err, conntest.Brief(n))
 		}
@@ -122,9 +123,9 @@ func (p *player) drain() {
 			}
 		}
 	}
-	for _, l := range out.lines {
-		if l.written != 0 {
-			p.tr.wrote(l.written)
+	for _, l := range out.Frames {
+		if l.Written != nil {
+			l.Written()
 			p.drain()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
@@ -53,15 +54,15 @@ func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 // op hands an op to the translator, as conn does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
-	r.tr.op(op)
+	link.Do(r.tr, op)
 	r.drain()
 }
 
 func (r *replayer) drain() {
 	r.t.Helper()
 	for {
-		out := r.tr.take()
-		for _, n := range out.notices {
+		out := r.tr.Take()
+		for _, n := range out.Notices {
 			fmt.Fprintln(&r.log, conntest.Brief(n))
 			if err := r.watch.See(n); err != nil {
 				r.t.Error(err)
@@ -70,19 +71,19 @@ func (r *replayer) drain() {
 				r.open[q.Ref] = q
 			}
 		}
-		if out.fatal != nil {
-			r.t.Errorf("given up: %v", out.fatal)
+		if out.Fatal != nil {
+			r.t.Errorf("given up: %v", out.Fatal)
 		}
-		if len(out.lines) == 0 {
+		if len(out.Frames) == 0 {
 			return
 		}
-		for _, l := range out.lines {
-			fmt.Fprintf(&r.log, "-> %s\n", conntest.JSON(l.value))
-			if c, ok := l.value.(wire.Command); ok {
+		for _, l := range out.Frames {
+			fmt.Fprintf(&r.log, "-> %s\n", conntest.JSON(l.Value))
+			if c, ok := l.Value.(wire.Command); ok {
 				r.sent[c.Type] = append(r.sent[c.Type], c.ID)
 			}
-			if l.written != 0 {
-				r.tr.wrote(l.written)
+			if l.Written != nil {
+				l.Written()
 			}
 		}
 	}
@@ -181,7 +182,7 @@ func TestRecordedConversationsTranslate(t *testing.T) {
 			}
 			r.unrecorded()
 		}
-		r.tr.lost()
+		r.tr.Lost()
 		r.drain()
 		return r.log.String()
 	})

@@ -4,16 +4,6 @@ import "github.com/harness-mcp/harness-mcp/core"
 
 // Bounds of one conversation.
 const (
-	// maxQueued and maxQueuedBytes bound the notices that wait for Recv. Beyond
-	// them Pi's output is not read, which is its back-pressure.
-	maxQueued      = 256
-	maxQueuedBytes = 8 << 20
-
-	// maxOutbox and maxOutboxBytes bound the lines that wait for Pi to read
-	// them.
-	maxOutbox      = 1024
-	maxOutboxBytes = 64 << 20
-
 	// maxCalls bounds the commands without a response.
 	maxCalls = 1024
 
@@ -44,10 +34,10 @@ const (
 	// run of its own, and an abort because it came to nothing.
 	maxTries = 20
 
-	// settleLooks is how often in a row get_state must show an idle Pi before a
+	// settleReads is how often in a row get_state must show an idle Pi before a
 	// turn counts as settled, on releases that do not say so themselves: a retry
 	// or a compaction may follow the end of a run.
-	settleLooks = 2
+	settleReads = 2
 
 	// maxErrorLine is how much of a failed tool's output its error shows.
 	maxErrorLine = 200

@@ -8,35 +8,27 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
-// exchange is a command of the opening: the reader answers it in its place
-// among the records.
-type exchange struct{ done chan wire.Response }
-
-// answer is called once, with room in the channel.
-func (e *exchange) answer(r wire.Response) { e.done <- r }
+// opened takes the response to the command of the opening, in its place among
+// the records.
+type opened func(wire.Response)
 
 // open waits until Pi can take a prompt. Pi prints nothing when it has started:
-// the answer to get_state is the sign.
+// the response to get_state is the sign.
 //
 // Errors: CodeStartFailed.
 func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
-	e := &exchange{done: make(chan wire.Response, 1)}
-	c.mu.Lock()
-	c.t.call(wire.Command{Type: wire.GetState}, e)
-	err := c.apply()
-	c.mu.Unlock()
-	if err != nil {
-		return core.Errorf(core.CodeStartFailed, "pi does not take messages: %w", err)
-	}
-	select {
-	case r := <-e.done:
-		return c.opened(r, cfg)
-	case <-c.inbox.Ended():
-		return core.Errorf(core.CodeStartFailed, "pi did not open: %w", c.inbox.Err()).
+	var state wire.Response
+	err := c.Await(ctx, func(done func()) {
+		c.t.call(wire.Command{Type: wire.GetState}, opened(func(r wire.Response) { state = r; done() }))
+	})
+	switch {
+	case err == nil:
+		return c.opened(state, cfg)
+	case c.Inbox.Err() != nil:
+		return core.Errorf(core.CodeStartFailed, "pi did not open: %w", err).
 			WithHint("Run `pi` in a terminal to see why. It needs Node.js 22 or newer.")
-	case <-ctx.Done():
-		return core.Errorf(core.CodeStartFailed, "pi did not open: %w", ctx.Err())
 	}
+	return core.Errorf(core.CodeStartFailed, "pi did not open: %w", err)
 }
 
 func (c *conn) opened(r wire.Response, cfg core.SessionConfig) error {
@@ -47,11 +39,11 @@ func (c *conn) opened(r wire.Response, cfg core.SessionConfig) error {
 	if err := rightConversation(s, cfg); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	c.t.opened(s)
-	c.ready.ProviderSessionID, c.ready.Model, c.ready.ReasoningEffort = s.SessionID, c.t.model, s.ThinkingLevel
-	c.ready.PID = c.child.PID()
+	c.Opened.ProviderSessionID, c.Opened.Model, c.Opened.ReasoningEffort = s.SessionID, c.t.model, s.ThinkingLevel
+	c.Opened.PID = c.Child.PID()
 	if !c.t.gated {
 		if asks(cfg.ApprovalMode) {
 			return core.Errorf(core.CodeStartFailed, "pi did not load the extension that asks for approvals").
@@ -68,7 +60,7 @@ func (c *conn) opened(r wire.Response, cfg core.SessionConfig) error {
 	return nil
 }
 
-func (c *conn) warn(text string) { c.ready.Warnings = append(c.ready.Warnings, text) }
+func (c *conn) warn(text string) { c.Opened.Warnings = append(c.Opened.Warnings, text) }
 
 // rightConversation holds Pi to the conversation that was asked for: it takes
 // the beginning of an id too, and may find another.

@@ -2,7 +2,6 @@ package pi
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -26,28 +25,13 @@ const install = "npm install -g @earendil-works/pi-coding-agent"
 // login is what a person runs to sign in.
 const login = "pi auth login PROVIDER"
 
-// Options say how Pi is found and started.
-type Options struct {
-	Runner   process.Runner // where it runs; required
-	Exec     string         // the executable, instead of a search for "pi"
-	PathDirs []string       // directories to search after PATH
-	Logger   *slog.Logger   // nil: the default one
-}
+// Options are how the agent is found and started.
+type Options = link.Options
 
-type provider struct {
-	opts Options
-	log  *slog.Logger
-}
+type provider struct{ Options }
 
 // New makes the provider. It does no I/O.
-func New(opts Options) core.Provider {
-	p := &provider{opts: opts, log: opts.Logger}
-	if p.log == nil {
-		p.log = slog.Default()
-	}
-	p.log = p.log.With("provider", Name)
-	return p
-}
+func New(o Options) core.Provider { return &provider{o} }
 
 // Spec describes what Pi can do by this adapter.
 func (p *provider) Spec() core.Spec {
@@ -76,8 +60,8 @@ func (p *provider) Spec() core.Spec {
 
 // Open starts `pi --mode rpc` and waits until it can take a prompt.
 func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
-	if cfg.Transport != "" && cfg.Transport != transport {
-		return nil, core.Errorf(core.CodeOption, "pi has no transport %q", cfg.Transport).WithHint("Use %s.", transport)
+	if err := link.CheckTransport(Name, transport, cfg); err != nil {
+		return nil, err
 	}
 	args, bad := flags(cfg)
 	if bad != nil {
@@ -87,13 +71,13 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	if err != nil {
 		return nil, err
 	}
-	dir, bad := newWorkdir()
+	dir, bad := link.NewWorkdir("harness-mcp-pi-")
 	if bad != nil {
 		return nil, bad
 	}
 	c, err := p.start(ctx, exe, args, cfg, dir)
 	if err != nil {
-		dir.remove()
+		dir.Remove()
 		return nil, err
 	}
 	if err := c.open(ctx, cfg); err != nil {
@@ -105,15 +89,15 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 
 // start writes the session's files and starts Pi. The caller removes dir when
 // it fails.
-func (p *provider) start(ctx context.Context, exe executable, args []string, cfg core.SessionConfig, dir workdir) (*conn, error) {
+func (p *provider) start(ctx context.Context, exe link.Executable, args []string, cfg core.SessionConfig, dir link.Workdir) (*conn, error) {
 	// Nobody else can know it, so nobody else's dialog is taken for the gate's.
 	channel := "harness-mcp-gate-" + uuid.NewString()
-	files, bad := dir.files(cfg, channel)
+	fileArgs, bad := files(dir, cfg, channel)
 	if bad != nil {
 		return nil, bad
 	}
-	child, err := link.Start(ctx, p.opts.Runner, process.Spec{
-		Path: exe.path, Args: slices.Concat(exe.args, args, files), Dir: cfg.CWD, Resource: cfg.SessionID,
+	child, err := link.Start(ctx, p.Runner, process.Spec{
+		Path: exe.Path, Args: slices.Concat(exe.Args, args, fileArgs), Dir: cfg.CWD, Resource: cfg.SessionID,
 		Env: quiet(process.Environ(os.Environ(), cfg.Env, cfg.UnsetEnv, cfg.EnvMode == core.EnvReplace)),
 	}, Name, "Install it: "+install+".", link.Secrets(cfg)...)
 	if err != nil {
@@ -122,7 +106,7 @@ func (p *provider) start(ctx context.Context, exe executable, args []string, cfg
 	dirs := append([]string{cfg.CWD}, cfg.AddDirs...)
 	t := newTranslator(settings{mode: cfg.ApprovalMode, effort: cfg.ReasoningEffort, channel: channel,
 		inside: func(path string) bool { return workspace.Inside(path, dirs, guarded) }})
-	return newConn(child, t, p.log.With("session", cfg.SessionID), dir.remove), nil
+	return newConn(child, t, p.Log(Name).With("session", cfg.SessionID), dir.Remove), nil
 }
 
 // guarded are directories of a workspace whose files run or are obeyed later:

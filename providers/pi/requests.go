@@ -1,12 +1,14 @@
 package pi
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
@@ -70,9 +72,9 @@ func (t *translator) dialog(raw json.RawMessage) {
 	}
 	t.dialogs[d.ID] = open
 	t.order = append(t.order, d.ID)
-	t.notice(core.RequestRaised{Turn: turn.name, Ref: d.ID, Spec: spec, Raw: raw})
+	t.Notice(core.RequestRaised{Turn: turn.name, Ref: d.ID, Spec: spec, Raw: raw})
 	if d.Timeout > 0 { // Pi takes its own answer then, and does not say so
-		t.out.timers = append(t.out.timers, timer{ref: d.ID, after: time.Duration(d.Timeout) * time.Millisecond})
+		t.Timer(link.Timer{Name: d.ID, After: time.Duration(d.Timeout) * time.Millisecond, Fire: func() { t.dialogExpired(d.ID) }})
 	}
 }
 
@@ -132,8 +134,8 @@ func approval(g *gateCall) core.RequestSpec {
 	args := argsOf(g.Input)
 	spec := core.RequestSpec{
 		Kind: core.KindPermission, Prompt: "Pi wants to use " + g.Tool + ".",
-		Actions: []core.Action{core.ActionApprove, core.ActionDeny, core.ActionCancel},
-		Scopes:  []core.Scope{core.ScopeOnce, core.ScopeSession},
+		Actions: link.ApprovalActions(),
+		Scopes:  link.BothScopes(),
 		Details: &core.RequestDetails{Tool: g.Tool, Input: g.Input, Path: g.Path},
 	}
 	switch {
@@ -141,7 +143,7 @@ func approval(g *gateCall) core.RequestSpec {
 		spec.Kind, spec.Prompt = core.KindCommandApproval, "Pi wants to run: "+args.Command
 		spec.Details.Command = args.Command
 	case edits(g.Tool):
-		path := cmpOr(g.Path, args.Path)
+		path := cmp.Or(g.Path, args.Path)
 		spec.Kind, spec.Prompt = core.KindFileChangeApproval, "Pi wants to "+g.Tool+" "+path
 		spec.Details.Path = path
 	}
@@ -153,10 +155,10 @@ const questionID = "answer"
 
 // question is what an extension asks.
 func question(d wire.Dialog) core.RequestSpec {
-	prompt := cmpOr(strings.TrimSpace(strings.TrimSpace(d.Title)+"\n"+strings.TrimSpace(d.Message)), "An extension of Pi's asks.")
+	prompt := cmp.Or(strings.TrimSpace(strings.TrimSpace(d.Title)+"\n"+strings.TrimSpace(d.Message)), "An extension of Pi's asks.")
 	if d.Method == wire.Confirm {
 		return core.RequestSpec{Kind: core.KindConfirmation, Prompt: prompt,
-			Actions: []core.Action{core.ActionApprove, core.ActionDeny, core.ActionCancel}}
+			Actions: link.ApprovalActions()}
 	}
 	q := core.Question{ID: questionID, Prompt: prompt, Choices: []core.Choice{}, AllowsOther: d.Method != wire.Select || len(d.Options) == 0}
 	for _, o := range d.Options {
@@ -171,8 +173,8 @@ func question(d wire.Dialog) core.RequestSpec {
 		Actions: []core.Action{core.ActionAnswer, core.ActionCancel}}
 }
 
-// respond takes the op.
-func (t *translator) respond(op core.Respond) *core.Error {
+// Respond takes the op.
+func (t *translator) Respond(op core.Respond) *core.Error {
 	d := t.dialogs[op.Ref]
 	if d == nil {
 		return core.Errorf(core.CodeRequestNotPending, "Pi no longer waits for this")
@@ -214,7 +216,7 @@ func (t *translator) answer(d *dialog, r core.Response, op core.OpID) {
 		t.answerValue(d.id, "The user did not allow this: "+r.Reason, op)
 	case d.method == wire.Confirm && r.Action != core.ActionCancel:
 		yes := r.Action == core.ActionApprove
-		t.send(wire.DialogResponse{Type: wire.TypeDialogResponse, ID: d.id, Confirmed: &yes}, op)
+		t.Send(wire.DialogResponse{Type: wire.TypeDialogResponse, ID: d.id, Confirmed: &yes}, op)
 	case r.Action == core.ActionAnswer && len(r.Answers[questionID]) > 0:
 		t.answerValue(d.id, r.Answers[questionID][0], op)
 	default:
@@ -223,11 +225,11 @@ func (t *translator) answer(d *dialog, r core.Response, op core.OpID) {
 }
 
 func (t *translator) answerValue(id, value string, op core.OpID) {
-	t.send(wire.DialogResponse{Type: wire.TypeDialogResponse, ID: id, Value: &value}, op)
+	t.Send(wire.DialogResponse{Type: wire.TypeDialogResponse, ID: id, Value: &value}, op)
 }
 
 func (t *translator) answerCancelled(id string, op core.OpID) {
-	t.send(wire.DialogResponse{Type: wire.TypeDialogResponse, ID: id, Cancelled: true}, op)
+	t.Send(wire.DialogResponse{Type: wire.TypeDialogResponse, ID: id, Cancelled: true}, op)
 }
 
 // dismissAll cancels every open dialog.
@@ -247,7 +249,7 @@ func (t *translator) forget(id string) {
 func (t *translator) dialogExpired(ref string) {
 	if t.dialogs[ref] != nil {
 		t.forget(ref)
-		t.notice(core.RequestWithdrawn{Ref: ref})
+		t.Notice(core.RequestWithdrawn{Ref: ref})
 	}
 }
 
@@ -256,14 +258,7 @@ func (t *translator) overtaken(tool string, raw json.RawMessage) {
 	for _, id := range slices.Clone(t.order) {
 		if g := t.dialogs[id].gate; g != nil && g.ID == tool {
 			t.forget(id)
-			t.notice(core.RequestWithdrawn{Ref: id, Raw: raw})
+			t.Notice(core.RequestWithdrawn{Ref: id, Raw: raw})
 		}
 	}
-}
-
-func cmpOr(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -168,14 +168,14 @@ func prompt(in core.TurnInput) (wire.Command, *core.Error) {
 		parts = append(parts, "Attached file: "+path)
 	}
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-	text := harmless(strings.Join(parts, "\n\n"))
+	text := escapeCommand(strings.Join(parts, "\n\n"))
 	c.Message = &text
 	return c, nil
 }
 
-// harmless keeps a text from being one of Pi's commands, skills or templates,
+// escapeCommand keeps a text from being one of Pi's commands, skills or templates,
 // which it looks for behind a leading slash.
-func harmless(text string) string {
+func escapeCommand(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return "\n" + text
 	}

@@ -24,14 +24,14 @@ var version = regexp.MustCompile(`^\d+\.\d+\.\d+\S*$`)
 // prompt.
 func (p *provider) Status(ctx context.Context) core.Status {
 	exe, err := p.find()
-	s := core.Status{Executable: exe.path, Searched: exe.searched}
+	s := core.Status{Executable: exe.Path, Searched: exe.Searched}
 	s.Authenticated, s.Evidence = evidence(os.Getenv)
 	if err != nil {
 		s.Reason = core.AsError(err).Message + ". " + core.AsError(err).Hint
 		return s
 	}
-	if len(exe.args) > 0 {
-		s.Executable = exe.args[0]
+	if len(exe.Args) > 0 {
+		s.Executable = exe.Args[0]
 	}
 	out, err := p.run(ctx, exe, "--version")
 	if err != nil {
@@ -51,13 +51,13 @@ func (p *provider) Status(ctx context.Context) core.Status {
 
 // run runs a command of Pi's that needs no input, and gives what it wrote.
 // Older releases write to stderr. Pi gets none of the user's secrets.
-func (p *provider) run(ctx context.Context, exe executable, args ...string) (string, error) {
+func (p *provider) run(ctx context.Context, exe link.Executable, args ...string) (string, error) {
 	home, err := os.MkdirTemp("", "harness-mcp-pi-")
 	if err != nil {
 		return "", core.Errorf(core.CodeProviderNotReady, "there is no directory for it: %w", err)
 	}
 	defer os.RemoveAll(home)
-	out, err := link.Run(ctx, p.opts.Runner, process.Spec{Path: exe.path, Args: slices.Concat(exe.args, args),
+	out, err := link.Run(ctx, p.Runner, process.Spec{Path: exe.Path, Args: slices.Concat(exe.Args, args),
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"}})
 	return out.Stdout + "\n" + out.Stderr, err
 }
@@ -65,10 +65,8 @@ func (p *provider) run(ctx context.Context, exe executable, args ...string) (str
 // evidence says whether there are signs of a sign-in: never more than a guess,
 // since a key may be refused.
 func evidence(getenv func(string) string) (word, why string) {
-	for _, key := range keys {
-		if getenv(key) != "" {
-			return "yes", key + " is set"
-		}
+	if why, ok := link.KeyIn(getenv, keys); ok {
+		return "yes", why
 	}
 	dir := getenv("PI_CODING_AGENT_DIR")
 	if dir == "" && getenv("HOME") != "" {

@@ -123,7 +123,7 @@ func TestNewsOfAnOutputIsWhatWasNotShown(t *testing.T) {
 		"something else":     {"ab", "xyz", "xyz"},
 		"a window that goes": {"first\n" + long + "unique\n", long + "unique\nlast\n", "last\n"},
 	} {
-		if got := news(c[0], c[1]); got != c[2] {
+		if got := appended(c[0], c[1]); got != c[2] {
 			t.Errorf("%s: %q, want %q", name, got, c[2])
 		}
 	}

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
@@ -32,18 +34,7 @@ var toolKinds = map[string]core.ToolKind{
 	"grep": core.ToolSearch, "find": core.ToolSearch, "tool_search": core.ToolSearch,
 }
 
-// mcpPrefix begins the names of tools of MCP servers: mcp__SERVER__TOOL.
-const mcpPrefix = "mcp__"
-
-func kindOf(name string) core.ToolKind {
-	if strings.HasPrefix(name, mcpPrefix) {
-		return core.ToolMCP
-	}
-	if k, ok := toolKinds[name]; ok {
-		return k
-	}
-	return core.ToolOther
-}
+func kindOf(name string) core.ToolKind { return link.ToolKind(name, toolKinds) }
 
 // edits says whether a tool changes the one file that it names.
 func edits(name string) bool { return name == "edit" || name == "write" }
@@ -58,21 +49,7 @@ func argsOf(raw json.RawMessage) wire.ToolArgs {
 
 // toolTitle is one line that says what a tool does.
 func toolTitle(name string, a wire.ToolArgs) string {
-	title := name
-	switch {
-	case a.Command != "":
-		title = a.Command
-	case a.Path != "":
-		title = name + " " + a.Path
-	case a.Pattern != "":
-		title = name + " " + a.Pattern
-	case a.URL != "":
-		title = name + " " + a.URL
-	case a.Query != "":
-		title = name + " " + a.Query
-	}
-	title, _, _ = strings.Cut(strings.TrimSpace(title), "\n")
-	return cmpOr(title, name)
+	return link.ToolTitle(name, a.Command, a.Path, a.Pattern, a.URL, a.Query)
 }
 
 // toolInUse finds a tool that runs, by Pi's id.
@@ -110,7 +87,7 @@ func (t *translator) tool(kind string, raw json.RawMessage) {
 func (t *translator) toolStarted(e wire.ToolEvent, raw json.RawMessage) {
 	x := &toolUse{id: e.ToolCallID, item: t.itemFor(e.ToolCallID), name: e.ToolName, args: argsOf(e.Args)}
 	t.turn.tools = append(t.turn.tools, x)
-	start := core.ToolStarted{Item: x.item, Name: cmpOr(e.ToolName, "tool"), Kind: kindOf(e.ToolName), Title: toolTitle(cmpOr(e.ToolName, "tool"), x.args), Input: e.Args}
+	start := core.ToolStarted{Item: x.item, Name: cmp.Or(e.ToolName, "tool"), Kind: kindOf(e.ToolName), Title: toolTitle(cmp.Or(e.ToolName, "tool"), x.args), Input: e.Args}
 	if start.Kind == core.ToolCommand {
 		start.Command = x.args.Command
 	}
@@ -131,7 +108,7 @@ func (t *translator) itemFor(id string) string {
 
 // toolOutput takes the output so far. Of a long one Pi shows only the end.
 func (t *translator) toolOutput(x *toolUse, text string, raw json.RawMessage) {
-	fresh := news(x.shown, text)
+	fresh := appended(x.shown, text)
 	x.shown = text
 	if len(text) > maxOpenText { // its end is enough to find what comes next
 		x.shown = strings.Clone(text[len(text)-maxOverlap:])
@@ -148,8 +125,8 @@ func (t *translator) toolOutput(x *toolUse, text string, raw json.RawMessage) {
 	}
 }
 
-// news gives what now has more than before.
-func news(before, now string) string {
+// appended returns what now has more than before.
+func appended(before, now string) string {
 	if rest, ok := strings.CutPrefix(now, before); ok {
 		return rest
 	}
@@ -177,7 +154,7 @@ func (t *translator) toolEnded(x *toolUse, e wire.ToolEvent, raw json.RawMessage
 		done.Status, done.Error = core.ToolFailed, firstLine(done.Output)
 	}
 	t.content(done, raw)
-	if !e.IsError && edits(x.name) && cmpOr(x.path, x.args.Path) != "" {
+	if !e.IsError && edits(x.name) && cmp.Or(x.path, x.args.Path) != "" {
 		t.content(core.FileChange{Item: x.item, Changes: []core.FileEdit{x.edit(e.Result)}}, nil)
 	}
 }
@@ -185,7 +162,7 @@ func (t *translator) toolEnded(x *toolUse, e wire.ToolEvent, raw json.RawMessage
 // edit is what a tool that succeeded did to its file. A file that was not there
 // before is one that was added; without a gate nobody knows.
 func (x *toolUse) edit(r *wire.ToolResult) core.FileEdit {
-	f := core.FileEdit{Path: cmpOr(x.path, x.args.Path), Kind: core.FileModified}
+	f := core.FileEdit{Path: cmp.Or(x.path, x.args.Path), Kind: core.FileModified}
 	if x.path != "" && !x.exists {
 		f.Kind = core.FileAdded
 	}

@@ -3,18 +3,18 @@ package pi
 import (
 	"encoding/json"
 	"strconv"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
 // translator turns records into notices and ops into commands. It is pure: what
-// it wants done is in out, and whoever calls it does that before the next call.
+// it wants done is in its LineOutput.
 type translator struct {
+	link.LineOutput
 	set settings
-	out output
 
 	session string // the conversation's id
 	model   string // provider/id
@@ -50,27 +50,6 @@ type settings struct {
 	inside  func(path string) bool // an edit there passes in auto_edit
 }
 
-// output is what a step of the translator wants done, in order.
-type output struct {
-	notices []core.Notice
-	lines   []line
-	timers  []timer
-	fatal   error // the link is to be given up
-}
-
-// line is something to send. Written, if any, is the op that is done when all
-// of it is in the pipe.
-type line struct {
-	value   any
-	written core.OpID
-}
-
-// timer asks for dialogExpired(ref) after a while.
-type timer struct {
-	ref   string
-	after time.Duration
-}
-
 // sentCommand is a command that waits for its response.
 type sentCommand struct {
 	command string
@@ -86,7 +65,7 @@ type (
 		text string
 	}
 	abortTag struct{ turn *turn }
-	lookTag  struct { // get_state, to see whether a turn has settled
+	stateTag struct { // get_state, to see whether a turn has settled
 		turn  *turn
 		abort bool
 	}
@@ -102,60 +81,17 @@ func newTranslator(s settings) *translator {
 		calls: map[string]sentCommand{}, ids: map[string]int{}}
 }
 
-// take gives what has to be done since the last call.
-func (t *translator) take() output {
-	out := t.out
-	t.out = output{}
-	return out
-}
-
-func (t *translator) notice(n core.Notice) { t.out.notices = append(t.out.notices, n) }
-
-func (t *translator) send(v any, op core.OpID) {
-	t.out.lines = append(t.out.lines, line{value: v, written: op})
-}
-
 // call gives a command; its response comes back with the tag.
 func (t *translator) call(c wire.Command, tag any) {
 	if len(t.calls) >= maxCalls {
-		t.out.fatal = core.Errorf(core.CodeSessionUnavailable, "Pi leaves %d commands unanswered", maxCalls)
+		t.Fatal = core.Errorf(core.CodeSessionUnavailable, "Pi leaves %d commands unanswered", maxCalls)
 		return
 	}
 	t.lastID++
 	c.ID = "h" + strconv.FormatUint(t.lastID, 10)
 	t.calls[c.ID] = sentCommand{c.Type, tag}
-	t.send(c, 0)
+	t.Send(c, 0)
 }
-
-func (t *translator) opDone(op core.OpID, err *core.Error, raw json.RawMessage) {
-	t.notice(core.OpDone{Op: op, Err: err, Raw: raw})
-}
-
-// op takes an op of any kind.
-func (t *translator) op(op core.Op) {
-	var err *core.Error
-	switch op := op.(type) {
-	case core.StartTurn:
-		err = t.startTurn(op)
-	case core.Steer:
-		err = t.steer(op)
-	case core.Respond:
-		err = t.respond(op)
-	case core.Interrupt:
-		err = t.interrupt(op)
-	case core.Configure:
-		err = t.configure(op)
-	default:
-		err = core.Errorf(core.CodeInternal, "pi does not know the op %T", op)
-	}
-	if err != nil {
-		t.opDone(op.OpID(), err, nil)
-	}
-}
-
-// wrote says that a line is in the pipe whole: all the proof there is for an
-// answer to a dialog.
-func (t *translator) wrote(op core.OpID) { t.opDone(op, nil, nil) }
 
 // read takes one line of Pi's.
 func (t *translator) read(raw []byte) {
@@ -177,7 +113,7 @@ func (t *translator) read(raw []byte) {
 		t.tool(h.Type, raw)
 	case wire.TypeAutoRetryStart, wire.TypeAutoRetryEnd, wire.TypeSummaryScheduled,
 		wire.TypeCompactionStart, wire.TypeCompactionEnd:
-		t.detour(h.Type, raw)
+		t.pause(h.Type, raw)
 	case wire.TypeQueueUpdate:
 		t.queued(raw)
 	case wire.TypeThinkingChanged:
@@ -215,7 +151,7 @@ func (t *translator) name() string {
 
 // content reports something of the running turn, or of the session.
 func (t *translator) content(p core.Payload, raw json.RawMessage) {
-	t.notice(core.Content{Turn: t.name(), Payload: p, Raw: raw})
+	t.Notice(core.Content{Turn: t.name(), Payload: p, Raw: raw})
 }
 
 // event keeps a record that has no place in the vocabulary.
@@ -237,7 +173,7 @@ func (t *translator) thinkingChanged(raw json.RawMessage) {
 	var c wire.ThinkingChanged
 	if t.decode(wire.TypeThinkingChanged, raw, &c) && c.Level != "" && c.Level != t.level {
 		t.level = c.Level
-		t.notice(core.SessionChanged{ReasoningEffort: c.Level, Raw: raw})
+		t.Notice(core.SessionChanged{ReasoningEffort: c.Level, Raw: raw})
 	}
 }
 
@@ -253,8 +189,8 @@ func (t *translator) opened(s wire.State) {
 	t.session, t.model, t.level = s.SessionID, s.Model.Name(), s.ThinkingLevel
 }
 
-// lost closes what is open when the link ends before the turn.
-func (t *translator) lost() {
+// Lost closes what is open when the link ends before the turn.
+func (t *translator) Lost() {
 	if t.turn != nil {
 		t.closeItems(t.turn)
 	}

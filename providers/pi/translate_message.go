@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
@@ -20,8 +21,7 @@ type message struct {
 // block is one text of it that was streamed.
 type block struct {
 	thinking bool
-	text     strings.Builder
-	lost     bool // text lacks some, for being too much
+	text     link.Text
 }
 
 // message takes message_start, message_update or message_end. Only the
@@ -82,14 +82,8 @@ func (t *translator) update(u *turn, p wire.BlockUpdated, raw json.RawMessage) {
 }
 
 func (t *translator) blockDelta(item string, b *block, text string, raw json.RawMessage) {
-	if b.lost = b.lost || b.text.Len()+len(text) > maxOpenText; !b.lost {
-		b.text.WriteString(text)
-	}
-	if b.thinking {
-		t.content(core.ReasoningDelta{Item: item, Text: text}, raw)
-	} else {
-		t.content(core.MessageDelta{Item: item, Text: text}, raw)
-	}
+	b.text.Add(text, 0, maxOpenText)
+	t.content(link.Delta(b.thinking, item, text), raw)
 }
 
 // messageEnd takes a whole answer of the model, which is authoritative.
@@ -143,7 +137,7 @@ func (t *translator) closeMessage(u *turn, whole []wire.Block, partial bool, raw
 // what was streamed, it becomes an item of its own.
 func (t *translator) closeBlock(item string, b *block, text string, partial bool, raw json.RawMessage) {
 	said := b.text.String()
-	if b.lost {
+	if b.text.Lost {
 		t.whole(item, b.thinking, text, partial, raw)
 		return
 	}
@@ -161,11 +155,7 @@ func (t *translator) closeBlock(item string, b *block, text string, partial bool
 }
 
 func (t *translator) whole(item string, thinking bool, text string, partial bool, raw json.RawMessage) {
-	if thinking {
-		t.content(core.Reasoning{Item: item, Text: text, Partial: partial}, raw)
-	} else {
-		t.content(core.Message{Item: item, Text: text, Partial: partial}, raw)
-	}
+	t.content(link.Whole(thinking, item, text, partial), raw)
 }
 
 // closeItems closes what is open when a turn ends.

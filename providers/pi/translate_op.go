@@ -20,16 +20,16 @@ func (t *translator) response(raw []byte) {
 		return
 	}
 	switch tag := c.tag.(type) {
-	case *exchange:
-		tag.answer(r)
+	case opened:
+		tag(r)
 	case promptTag:
 		t.prompted(tag.turn, r, raw)
 	case steerTag:
 		t.steered(tag, r, raw)
 	case abortTag:
 		t.aborted(tag.turn, r, raw)
-	case lookTag:
-		t.looked(tag, r, raw)
+	case stateTag:
+		t.stateRead(tag, r, raw)
 	case clearTag:
 		t.noClear = !r.Success
 		t.passed()
@@ -61,8 +61,8 @@ func rejection(r wire.Response) *core.Error {
 	return core.Errorf(core.TurnRejected, "Pi refused it: %s", r.Error)
 }
 
-// steer takes the op.
-func (t *translator) steer(op core.Steer) *core.Error {
+// Steer takes the op.
+func (t *translator) Steer(op core.Steer) *core.Error {
 	u := t.turn
 	if u == nil || u.name != op.TurnID || u.stopping {
 		return core.Errorf(core.CodeTurnNotActive, "the turn no longer runs")
@@ -86,9 +86,9 @@ func (t *translator) steered(tag steerTag, r wire.Response, raw json.RawMessage)
 		return
 	}
 	if r.Success {
-		t.opDone(tag.op, nil, raw)
+		t.OpDone(tag.op, "", nil, raw)
 	} else {
-		t.opDone(tag.op, rejection(r), raw)
+		t.OpDone(tag.op, "", rejection(r), raw)
 	}
 	t.passed()
 }
@@ -97,22 +97,22 @@ func (t *translator) steered(tag steerTag, r wire.Response, raw json.RawMessage)
 func (t *translator) late(tag lateTag, r wire.Response, raw json.RawMessage) {
 	var c wire.Cleared
 	if r.Success && json.Unmarshal(r.Data, &c) == nil && !slices.Contains(c.Steering, tag.text) {
-		t.opDone(tag.op, nil, raw) // the turn took it just before its end
+		t.OpDone(tag.op, "", nil, raw) // the turn took it just before its end
 	} else {
-		t.opDone(tag.op, core.Errorf(core.CodeTurnNotActive, "the turn ended before it took the message"), raw)
+		t.OpDone(tag.op, "", core.Errorf(core.CodeTurnNotActive, "the turn ended before it took the message"), raw)
 	}
 	t.passed()
 }
 
-// interrupt takes the op.
-func (t *translator) interrupt(op core.Interrupt) *core.Error {
+// Interrupt takes the op.
+func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	switch u := t.turn; {
 	case u != nil && u.name == op.TurnID:
 		u.interrupts = append(u.interrupts, op.ID)
 		t.stop(u)
 		return nil
 	case t.pending == nil || t.pending.name != op.TurnID:
-		t.opDone(op.ID, nil, nil) // it has ended
+		t.OpDone(op.ID, "", nil, nil) // it has ended
 		return nil
 	}
 	u := t.pending
@@ -121,9 +121,9 @@ func (t *translator) interrupt(op core.Interrupt) *core.Error {
 		t.pending = nil
 		t.accept(u, nil)
 		for _, op := range u.interrupts {
-			t.opDone(op, nil, nil)
+			t.OpDone(op, "", nil, nil)
 		}
-		t.notice(core.TurnEnded{Turn: u.name, Verdict: core.VerdictCancelled, Result: core.Result{StopReason: wire.StopAborted}})
+		t.Notice(core.TurnEnded{Turn: u.name, Verdict: core.VerdictCancelled, Result: core.Result{StopReason: wire.StopAborted}})
 	}
 	return nil
 }
@@ -157,11 +157,11 @@ func (t *translator) aborted(u *turn, r wire.Response, raw json.RawMessage) {
 		err = rejection(r)
 	}
 	for _, op := range u.interrupts {
-		t.opDone(op, err, raw)
+		t.OpDone(op, "", err, raw)
 	}
 	u.interrupts = nil
 	if t.turn == u {
-		t.call(wire.Command{Type: wire.GetState}, lookTag{turn: u, abort: true})
+		t.call(wire.Command{Type: wire.GetState}, stateTag{turn: u, abort: true})
 	}
 	t.passed()
 }

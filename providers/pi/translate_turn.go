@@ -10,20 +10,20 @@ import (
 
 // turn is a turn of ours, or one that Pi began by itself.
 type turn struct {
-	name     string
-	op       core.OpID // that started it
-	ours     bool
-	input    wire.Command // the prompt, while it may have to be given again
-	sent     bool         // the prompt is out
-	own      uint64       // how many turns Pi had begun when it went out
-	tries    int
-	accepted bool // the op was answered
-	begun    bool // TurnBegan was said
-	started  bool // agent_start was seen
-	over     bool // agent_end was, and no retry is announced
-	detours  int  // retries and compactions under way
-	looks    int  // get_state that showed Pi idle, in a row
-	looking  bool // a get_state is out
+	name      string
+	op        core.OpID // that started it
+	ours      bool
+	input     wire.Command // the prompt, while it may have to be given again
+	sent      bool         // the prompt is out
+	own       uint64       // how many turns Pi had begun when it went out
+	tries     int
+	accepted  bool // the op was answered
+	begun     bool // TurnBegan was said
+	started   bool // agent_start was seen
+	over      bool // agent_end was, and no retry is announced
+	pauses    int  // retries and compactions under way
+	idleReads int  // get_state that showed Pi idle, in a row
+	reading   bool // a get_state is out
 
 	last  outcome
 	spent spending
@@ -42,8 +42,8 @@ type outcome struct {
 	failed string
 }
 
-// startTurn takes the op. An error means that nothing was or will be sent.
-func (t *translator) startTurn(op core.StartTurn) *core.Error {
+// StartTurn takes the op. An error means that nothing was or will be sent.
+func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if t.pending != nil {
 		return core.Errorf(core.CodeTurnInProgress, "Pi has not taken the turn before")
 	}
@@ -120,9 +120,9 @@ func (t *translator) refused(u *turn, r wire.Response, raw json.RawMessage) {
 		return
 	}
 	for _, op := range u.interrupts {
-		t.opDone(op, nil, nil)
+		t.OpDone(op, "", nil, nil)
 	}
-	t.opDone(u.op, err, raw)
+	t.OpDone(u.op, "", err, raw)
 	t.prompt()
 }
 
@@ -130,7 +130,7 @@ func (t *translator) refused(u *turn, r wire.Response, raw json.RawMessage) {
 func (t *translator) accept(u *turn, raw json.RawMessage) {
 	if u.ours && !u.accepted {
 		u.accepted = true
-		t.opDone(u.op, nil, raw)
+		t.OpDone(u.op, "", nil, raw)
 	}
 }
 
@@ -138,7 +138,7 @@ func (t *translator) accept(u *turn, raw json.RawMessage) {
 func (t *translator) begin(u *turn, raw json.RawMessage) {
 	if !u.begun {
 		u.begun = true
-		t.notice(core.TurnBegan{Turn: u.name, Raw: raw})
+		t.Notice(core.TurnBegan{Turn: u.name, Raw: raw})
 	}
 }
 
@@ -165,7 +165,7 @@ func (t *translator) run(kind string, raw json.RawMessage) {
 	var e wire.AgentEnd
 	_ = json.Unmarshal(raw, &e)
 	u.over = !e.WillRetry
-	t.look(u)
+	t.readState(u)
 }
 
 func (t *translator) runStarted(raw json.RawMessage) {
@@ -173,24 +173,24 @@ func (t *translator) runStarted(raw json.RawMessage) {
 		t.own++
 		t.turn = &turn{name: fmt.Sprintf("pi-%d", t.own)}
 	}
-	t.turn.started, t.turn.over, t.turn.looks = true, false, 0
+	t.turn.started, t.turn.over, t.turn.idleReads = true, false, 0
 	t.begin(t.turn, raw)
 }
 
-// look asks whether a turn whose run is over has settled, on releases that do
+// readState asks whether a turn whose run is over has settled, on releases that do
 // not say so.
-func (t *translator) look(u *turn) {
-	if t.settles || !u.over || u.detours > 0 || u.looking {
+func (t *translator) readState(u *turn) {
+	if t.settles || !u.over || u.pauses > 0 || u.reading {
 		return
 	}
-	u.looking = true
-	t.call(wire.Command{Type: wire.GetState}, lookTag{turn: u})
+	u.reading = true
+	t.call(wire.Command{Type: wire.GetState}, stateTag{turn: u})
 }
 
-// looked takes the state that look asked for.
-func (t *translator) looked(tag lookTag, r wire.Response, raw json.RawMessage) {
+// stateRead takes the state that readState asked for.
+func (t *translator) stateRead(tag stateTag, r wire.Response, raw json.RawMessage) {
 	u := tag.turn
-	u.looking = false
+	u.reading = false
 	if t.turn != u {
 		return
 	}
@@ -201,19 +201,19 @@ func (t *translator) looked(tag lookTag, r wire.Response, raw json.RawMessage) {
 		t.abort(u)
 	case tag.abort && !busy: // it may have been faster than the abort
 		t.conclude(u, raw, !u.over || u.last.stop == wire.StopToolUse)
-	case busy || t.settles || !u.over || u.detours > 0:
-		u.looks = 0 // the next milestone looks again
+	case busy || t.settles || !u.over || u.pauses > 0:
+		u.idleReads = 0 // the next milestone looks again
 	default:
-		if u.looks++; u.looks < settleLooks {
-			t.look(u)
+		if u.idleReads++; u.idleReads < settleReads {
+			t.readState(u)
 			return
 		}
 		t.conclude(u, raw, false)
 	}
 }
 
-// detour takes what Pi does between the runs of one turn.
-func (t *translator) detour(kind string, raw json.RawMessage) {
+// pause takes what Pi does between the runs of one turn.
+func (t *translator) pause(kind string, raw json.RawMessage) {
 	u := t.turn
 	switch kind {
 	case wire.TypeAutoRetryStart, wire.TypeSummaryScheduled:
@@ -229,11 +229,11 @@ func (t *translator) detour(kind string, raw json.RawMessage) {
 	}
 	switch kind {
 	case wire.TypeAutoRetryStart, wire.TypeCompactionStart:
-		u.detours++
-		u.looks = 0
+		u.pauses++
+		u.idleReads = 0
 	case wire.TypeAutoRetryEnd, wire.TypeCompactionEnd:
-		u.detours = max(0, u.detours-1)
-		t.look(u)
+		u.pauses = max(0, u.pauses-1)
+		t.readState(u)
 	}
 }
 
@@ -258,10 +258,10 @@ func (t *translator) finish(u *turn, verdict core.Verdict, res core.Result, raw 
 	t.closeItems(u)
 	t.dismissAll()
 	for _, op := range u.interrupts { // the turn was faster than the response
-		t.opDone(op, nil, nil)
+		t.OpDone(op, "", nil, nil)
 	}
 	u.interrupts = nil
-	t.notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: res, Raw: raw})
+	t.Notice(core.TurnEnded{Turn: u.name, Verdict: verdict, Result: res, Raw: raw})
 	t.turn = nil
 	if t.next != "" {
 		t.mode, t.next = t.next, ""

@@ -17,9 +17,9 @@ type Child struct {
 	Out    *io.PipeWriter // its stdout; a write waits until it is read
 	ErrOut *io.PipeWriter // its stderr, likewise
 
-	// Stubborn makes Stop wait until the child is killed. It is set before it is
+	// IgnoresStop makes Stop wait until the child is killed. It is set before it is
 	// started.
-	Stubborn bool
+	IgnoresStop bool
 
 	stdin          *io.PipeWriter
 	stdout, stderr *io.PipeReader
@@ -57,19 +57,19 @@ func (c *Child) Stdout() io.Reader { return c.stdout }
 // Stderr is the other end of ErrOut.
 func (c *Child) Stderr() io.Reader { return c.stderr }
 
-// Done is closed by Die.
+// Done is closed by End.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Exit is what Die was given.
+// Exit is what End was given.
 func (c *Child) Exit() process.Exit { return c.exit }
 
-// Stop ends it, unless it is stubborn.
+// Stop ends it, unless IgnoresStop is set.
 func (c *Child) Stop(context.Context) error {
 	c.mu.Lock()
 	c.stops++
 	c.mu.Unlock()
-	if !c.Stubborn {
-		c.Die(process.Exit{})
+	if !c.IgnoresStop {
+		c.End(process.Exit{})
 	}
 	<-c.done
 	return nil
@@ -80,7 +80,7 @@ func (c *Child) Kill() error {
 	c.mu.Lock()
 	c.stops++
 	c.mu.Unlock()
-	c.Die(process.Exit{Code: -1, Signal: "SIGKILL"})
+	c.End(process.Exit{Code: -1, Signal: "SIGKILL"})
 	return nil
 }
 
@@ -91,8 +91,8 @@ func (c *Child) Stops() int {
 	return c.stops
 }
 
-// Die ends the process: its pipes break. The first end stays.
-func (c *Child) Die(exit process.Exit) {
+// End ends the process: its pipes break. The first end stays.
+func (c *Child) End(exit process.Exit) {
 	c.once.Do(func() {
 		c.exit = exit
 		_ = c.Out.Close()

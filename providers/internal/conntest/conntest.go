@@ -14,8 +14,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/providertest"
 )
 
-// Patience is how long a test waits for what has to come.
-const Patience = 60 * time.Second
+// MaxWait is how long a test waits for what has to come.
+const MaxWait = 60 * time.Second
 
 // Recorder reads a Conn to its end and keeps what it said.
 type Recorder struct {
@@ -79,7 +79,7 @@ func (r *Recorder) Ended() error {
 	select {
 	case <-r.done:
 		return r.err
-	case <-time.After(Patience):
+	case <-time.After(MaxWait):
 		r.t.Fatal("the link did not end")
 		return nil
 	}
@@ -88,7 +88,7 @@ func (r *Recorder) Ended() error {
 // Until waits for a notice that was not looked at before and gives it.
 func (r *Recorder) Until(what string, ok func(core.Notice) bool) core.Notice {
 	r.t.Helper()
-	late := time.After(Patience)
+	late := time.After(MaxWait)
 	for {
 		r.mu.Lock()
 		for r.seen < len(r.notices) {

@@ -10,13 +10,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
-// Bounds of a peer.
-const (
-	maxOutboxFrames = 1024
-	maxOutboxBytes  = 64 << 20
-	maxCalls        = 1024 // requests of ours without a response
-)
-
 // ErrTooMany says that a request was not sent.
 var ErrTooMany = errors.New("jsonrpc: too many requests wait for a response")
 
@@ -44,7 +37,7 @@ type Peer struct {
 func NewPeer(in io.Reader, out io.Writer, opts Options) *Peer {
 	return &Peer{
 		in:      ndjson.NewReader(in, opts.MaxLine),
-		out:     ndjson.NewOutbox(out, ndjson.Limits{Lines: maxOutboxFrames, Bytes: maxOutboxBytes}),
+		out:     ndjson.NewOutbox(out, ndjson.DefaultLimits),
 		version: opts.Version,
 		calls:   make(map[string]*Call),
 	}

@@ -124,17 +124,17 @@ func TestSendingNeverWaitsAndTheOutboxIsBounded(t *testing.T) {
 	p, _, _ := pair(t, Options{}) // nobody reads
 	var err error
 	n := 0
-	for ; err == nil && n < 3*maxOutboxFrames; n++ {
+	for ; err == nil && n < 3*ndjson.DefaultLimits.Lines; n++ {
 		err = p.Notify("n", nil, nil)
 	}
-	if !errors.Is(err, ndjson.ErrFull) || n > maxOutboxFrames+2 {
+	if !errors.Is(err, ndjson.ErrFull) || n > ndjson.DefaultLimits.Lines+2 {
 		t.Fatalf("after %d frames: %v", n, err)
 	}
 }
 
 func TestOutboxIsBoundedInBytes(t *testing.T) {
 	p, _, _ := pair(t, Options{})
-	big := json.RawMessage(`"` + strings.Repeat("x", maxOutboxBytes/2) + `"`)
+	big := json.RawMessage(`"` + strings.Repeat("x", ndjson.DefaultLimits.Bytes/2) + `"`)
 	if err := p.Notify("n", big, nil); err != nil {
 		t.Fatal(err)
 	}

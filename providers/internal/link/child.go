@@ -15,15 +15,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
-const (
-	// maxStderr is how much of the end of stderr is kept, in bytes.
-	maxStderr = 8 << 10
-
-	// exitWait is how long a lost output waits for the exit status, so that the
-	// error can name it.
-	exitWait = 2 * time.Second
-)
-
 // Start starts an agent. name is the agent's in sentences, hint the next step
 // when it cannot be started at all.
 //
@@ -81,6 +72,7 @@ type Child struct {
 	closing  chan struct{} // closed when Close began
 	finished chan struct{} // closed when nothing is left
 	stopErr  error         // of the stop; valid after finished
+	stderr   chan struct{} // closed when stderr has been read to its end
 
 	mu   sync.Mutex
 	tail []byte // the end of stderr
@@ -89,12 +81,15 @@ type Child struct {
 // NewChild takes a process that was just started, and begins to read its
 // stderr. name is the agent's in sentences. Close has to be called.
 func NewChild(child process.Child, name string, log *slog.Logger) *Child {
-	c := &Child{Child: child, name: name, log: log, closing: make(chan struct{}), finished: make(chan struct{})}
+	c := &Child{Child: child, name: name, log: log, closing: make(chan struct{}), finished: make(chan struct{}), stderr: make(chan struct{})}
 	var secrets []string
 	if s, ok := child.(started); ok {
 		secrets = s.secrets
 	}
-	c.Go(func() { c.readStderr(secrets) })
+	c.Go(func() {
+		defer close(c.stderr)
+		c.readStderr(secrets)
+	})
 	return c
 }
 
@@ -168,6 +163,16 @@ func (c *Child) lastWords(phrases []string) string {
 	return ""
 }
 
+// HasEnded reports whether the process has ended.
+func (c *Child) HasEnded() bool {
+	select {
+	case <-c.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 // Ended says how the process ended; it is valid after Done.
 func (c *Child) Ended() error { return fmt.Errorf("it ended: %s", ExitText(c.Exit())) }
 
@@ -182,6 +187,11 @@ func (c *Child) Lost(err error, phrases ...string) error {
 	select {
 	case <-c.closing:
 	case <-c.Done():
+		select { // the last line may still be on its way
+		case <-c.stderr:
+		case <-c.closing:
+		case <-wait.C:
+		}
 		err = fmt.Errorf("%w%s", c.Ended(), c.lastWords(phrases))
 	case <-wait.C:
 		if errors.Is(err, io.EOF) {

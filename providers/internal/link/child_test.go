@@ -40,7 +40,7 @@ func stopping(c *Child) func(context.Context) error {
 func TestLostSaysHowTheProcessEnded(t *testing.T) {
 	play(t, func(t *testing.T, f *clitest.Child, c *Child) {
 		_, _ = io.WriteString(f.ErrOut, "the token is swordfish\n  Unknown option: --x \n")
-		f.Die(process.Exit{Code: 7})
+		f.End(process.Exit{Code: 7})
 		c.Wait() // what was said is read
 		err := c.Lost(io.EOF, "Unknown option")
 		if core.CodeOf(err) != core.CodeSessionUnavailable || !strings.HasSuffix(err.Error(), "the connection to Agent was lost: it ended: exit code 7: Unknown option: --x") {
@@ -64,7 +64,7 @@ func TestTheLogHasNoSecretsOfAnAgent(t *testing.T) {
 	for _, s := range []string{"in /nowhere agent-", "secret-abcdef mcp-sec\x1b[1mret-12345\n", strings.Repeat("x", maxStderr-len("cdef")-1), "\n"} {
 		_, _ = io.WriteString(f.ErrOut, s)
 	}
-	f.Die(process.Exit{Code: 7})
+	f.End(process.Exit{Code: 7})
 	c.Wait()
 	for _, s := range []string{"agent-secret", "abcdef", "cdef", "mcp-sec", "12345"} {
 		if strings.Contains(log.String(), s) {
@@ -94,7 +94,7 @@ func TestLostDoesNotWaitForAProcessThatLivesOn(t *testing.T) {
 func TestLostIsNothingOnceCloseHasBegun(t *testing.T) {
 	for range 100 { // both reasons are there: none may win by chance
 		play(t, func(t *testing.T, f *clitest.Child, c *Child) {
-			f.Die(process.Exit{Code: 1})
+			f.End(process.Exit{Code: 1})
 			if err := c.Close(t.Context(), stopping(c)); err != nil {
 				t.Error(err)
 			}
@@ -130,7 +130,7 @@ func TestCloseStopsOnceAndGivesEverybodyTheOutcome(t *testing.T) {
 
 func TestCloseKillsWhatOutlivesItsContext(t *testing.T) {
 	play(t, func(t *testing.T, f *clitest.Child, c *Child) {
-		f.Stubborn = true
+		f.IgnoresStop = true
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := c.Close(ctx, stopping(c)); err != nil {

@@ -86,7 +86,17 @@ func (b *Inbox) Holds(l Limits) bool {
 	return b.reaches(l)
 }
 
-func (b *Inbox) reaches(l Limits) bool { return len(b.list) >= l.Count || b.bytes >= l.Bytes }
+func (b *Inbox) reaches(l Limits) bool {
+	return l != Limits{} && (len(b.list) >= l.Count || b.bytes >= l.Bytes)
+}
+
+// SetLimits sets the limits beyond which WaitRoom waits.
+func (b *Inbox) SetLimits(l Limits) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limits = l
+	signal(b.room)
+}
 
 // WaitRoom waits until there is room. It returns false when the inbox has ended
 // or stop is closed.

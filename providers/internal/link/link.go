@@ -1,21 +1,12 @@
-// Package link is what every Conn does about its agent's process, whatever the
-// agent speaks: a Child starts, explains and ends the process, and an Inbox
-// holds the notices that wait for Recv. Adding to it never waits, so that an
-// adapter may do it under its lock; the reader of the agent's output waits for
-// room, which is the back-pressure.
-//
-// What an adapter keeps for itself is the order of things: its reader, its lock,
-// its translator, and the steps by which it stops.
+// Package link is what every connection to an agent has in common, whatever the
+// agent speaks. Options finds and starts the agent's program; Child reads its
+// stderr, explains its end and stops it once; Inbox holds the notices that wait
+// for Recv; Conn puts them together around a wire (the framing) and a translator
+// (the protocol, without I/O). An adapter adds its wire types, its translator and
+// the steps of its opening.
 package link
 
-// Limits bound an inbox. A single notice beyond Bytes is taken when nothing else
-// waits.
-type Limits struct {
-	Count int
-	Bytes int
-}
-
-// signal leaves a token in a channel of one.
+// signal puts a token into a channel of capacity one, unless it has one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -8,11 +8,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
-// maxOutput is how much is kept of each stream of a probe, in bytes.
-const maxOutput = 64 << 10
-
-// Output is what a probe wrote and how it ended.
-type Output struct {
+// Result is what a probe wrote and how it ended.
+type Result struct {
 	Stdout, Stderr string // the beginning of each
 	Exit           process.Exit
 }
@@ -21,10 +18,10 @@ type Output struct {
 // waits for its end. ctx bounds it all; nothing is left when Run returns.
 //
 // Errors: CodeProviderNotReady.
-func Run(ctx context.Context, r process.Runner, spec process.Spec) (Output, error) {
+func Run(ctx context.Context, r process.Runner, spec process.Spec) (Result, error) {
 	child, err := r.Start(ctx, spec)
 	if err != nil {
-		return Output{}, core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
+		return Result{}, core.Errorf(core.CodeProviderNotReady, "it could not be started: %w", err)
 	}
 	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
 	defer unblock()
@@ -37,16 +34,16 @@ func Run(ctx context.Context, r process.Runner, spec process.Spec) (Output, erro
 	}()
 	out, err := beginning(child.Stdout())
 	if err != nil {
-		return Output{}, core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
+		return Result{}, core.Errorf(core.CodeProviderNotReady, "its output could not be read: %w", err)
 	}
 	select {
 	case <-child.Done():
 	case <-ctx.Done():
 	}
 	if err := ctx.Err(); err != nil { // else it may have been killed
-		return Output{}, core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", err)
+		return Result{}, core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", err)
 	}
-	return Output{out, <-said, child.Exit()}, nil
+	return Result{out, <-said, child.Exit()}, nil
 }
 
 // beginning reads all and keeps the beginning.

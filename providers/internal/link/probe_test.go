@@ -28,7 +28,7 @@ func TestRunGivesWhatACommandWroteAndHowItEnded(t *testing.T) {
 		out, err := Run(t.Context(), probed{clitest.NewChild(), func(f *clitest.Child) {
 			_, _ = io.WriteString(f.ErrOut, "a warning")
 			_, _ = io.WriteString(f.Out, "1.2.3"+strings.Repeat(" ", 2*maxOutput))
-			f.Die(process.Exit{Code: 3})
+			f.End(process.Exit{Code: 3})
 		}}, process.Spec{})
 		if err != nil || !strings.HasPrefix(out.Stdout, "1.2.3 ") || len(out.Stdout) != maxOutput || out.Stderr != "a warning" || out.Exit.Code != 3 {
 			t.Errorf("%d bytes, %q, %+v, %v", len(out.Stdout), out.Stderr, out.Exit, err)

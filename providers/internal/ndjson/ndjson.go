@@ -16,12 +16,6 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line that the harness accepts, in bytes.
-const MaxLine = 64 << 20
-
-// bufferSize is what one read asks for; longer lines spill.
-const bufferSize = 64 << 10
-
 // TooLongError says that a line went beyond the limit.
 type TooLongError struct {
 	Seen  int // bytes read of the line so far
@@ -83,7 +77,7 @@ func (r *Reader) line() ([]byte, error) {
 		switch {
 		case err == nil:
 			if len(line) >= longLine {
-				relieve()
+				freeLater()
 			}
 			return bytes.TrimSpace(line), nil
 		case errors.Is(err, bufio.ErrBufferFull):

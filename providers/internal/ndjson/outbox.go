@@ -13,13 +13,6 @@ var (
 	ErrFull   = errors.New("it does not read: too much waits for it")
 )
 
-// Limits bound an outbox. A single line beyond Bytes is taken when nothing else
-// waits.
-type Limits struct {
-	Lines int
-	Bytes int // the line being written included
-}
-
 // Outbox holds lines until the pipe takes them, so that adding one never waits:
 // a peer that reads nothing fills it and then gets an error, not our patience.
 // Every line is encoded here, so that none is sent that is not JSON. Any

@@ -2,9 +2,6 @@ package ndjson
 
 import "encoding/json"
 
-// maxQuote is how much of a line that is no message is kept, in bytes.
-const maxQuote = 4 << 10
-
 // Quote gives the beginning of a line that is no message as a JSON string, so
 // that it can be kept where messages are.
 func Quote(line []byte) json.RawMessage {

@@ -68,3 +68,9 @@ func resolve(path string) (string, bool) {
 		path = parent
 	}
 }
+
+// IsFile reports whether a path is a regular file, or a link to one.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -2,6 +2,19 @@ package core
 
 import "encoding/json"
 
+// EncodeData returns the JSON of an event's data. A value that cannot be encoded is
+// a bug of this program; its event is stored with the error in its place.
+func EncodeData(v any) json.RawMessage {
+	if b := encodeLong(v); b != nil {
+		return b
+	}
+	b, err := json.Marshal(v)
+	if err != nil { // a payload of ours that does not marshal is a bug; its event still gets its place
+		b, _ = json.Marshal(map[string]string{"marshal_error": err.Error()})
+	}
+	return b
+}
+
 // LongPayload is how long a text of an event is at least that is encoded piece
 // by piece: the encoder's buffer grows in steps, and leaves several times the
 // text behind.
@@ -45,4 +58,9 @@ func longText(item, text string, partial bool) json.RawMessage {
 		b = append(b, `,"partial":true`...)
 	}
 	return append(b, '}')
+}
+
+// TruncatedFrame is what stands for a frame that is too long to be kept.
+func TruncatedFrame(bytes int, head string) json.RawMessage {
+	return EncodeData(map[string]any{"truncated": true, "bytes": bytes, "head": head})
 }

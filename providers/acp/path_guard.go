@@ -8,32 +8,32 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
-// fence is where an agent's client works for it: the working directory and the
+// pathGuard is where an agent's client works for it: the working directory and the
 // directories added to it.
-type fence struct{ dirs []string }
+type pathGuard struct{ dirs []string }
 
-// newFence follows links in the directories' own names, so that files below
+// newPathGuard follows links in the directories' own names, so that files below
 // them are found by either name.
-func newFence(dirs []string) fence {
-	var f fence
+func newPathGuard(dirs []string) pathGuard {
+	var g pathGuard
 	for _, d := range dirs {
-		f.dirs = append(f.dirs, filepath.Clean(d))
+		g.dirs = append(g.dirs, filepath.Clean(d))
 		if real, err := filepath.EvalSymlinks(d); err == nil && real != filepath.Clean(d) {
-			f.dirs = append(f.dirs, real)
+			g.dirs = append(g.dirs, real)
 		}
 	}
-	return f
+	return g
 }
 
 // errOutside says that a path is not the client's to touch.
 var errOutside = errors.New("the path lies outside of the session's directories")
 
 // find gives the directory in which a path lies, and the path within it.
-func (f fence) find(path string) (dir, rel string, err error) {
+func (g pathGuard) find(path string) (dir, rel string, err error) {
 	if !filepath.IsAbs(path) {
 		return "", "", errors.New("the path is not absolute")
 	}
-	for _, dir := range f.dirs {
+	for _, dir := range g.dirs {
 		rel, err := filepath.Rel(dir, filepath.Clean(path))
 		if err == nil && filepath.IsLocal(rel) {
 			return dir, rel, nil
@@ -44,8 +44,8 @@ func (f fence) find(path string) (dir, rel string, err error) {
 
 // in runs do on the directory of a path. Links that lead out of it are not
 // followed, also when they are made in the same moment.
-func (f fence) in(path string, do func(root *os.Root, rel string) error) error {
-	dir, rel, err := f.find(path)
+func (g pathGuard) in(path string, do func(root *os.Root, rel string) error) error {
+	dir, rel, err := g.find(path)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (f fence) in(path string, do func(root *os.Root, rel string) error) error {
 }
 
 // inside says whether an edit of a file may be accepted without a question.
-func (f fence) inside(path string) bool { return workspace.Inside(path, f.dirs, guarded) }
+func (g pathGuard) inside(path string) bool { return workspace.Inside(path, g.dirs, guarded) }
 
 // guarded are names in a workspace that run or are obeyed later: repositories'
 // hooks, and the configuration of agents and editors.

@@ -11,8 +11,8 @@ import (
 // the one that stands still.
 const noteWait = 100 * time.Millisecond
 
-// NoteLoss notes that a resource's journal is not being written, or is again.
-func NoteLoss(store core.Store, owner, id string, lost bool) {
+// noteLoss notes that a resource's journal is not being written, or is again.
+func noteLoss(store core.Store, owner, id string, lost bool) {
 	notes, ok := store.(core.LossNotes)
 	if !ok {
 		return
