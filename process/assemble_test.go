@@ -90,7 +90,7 @@ func TestReadsBecomeEvents(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got, _ := assemble(t, redact.NewRedactor(nil), tt.reads, tt.pauses...)
+				got, _ := assemble(t, redact.New(nil), tt.reads, tt.pauses...)
 				if d := cmp.Diff(tt.want, got); d != "" {
 					t.Error(d)
 				}
@@ -117,7 +117,7 @@ func every(n int, d time.Duration) []time.Duration {
 
 func TestSecretsAreTakenOutOfEachStreamAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := redact.NewRedactor([]string{"correct-horse-battery"})
+		r := redact.New([]string{"correct-horse-battery"})
 		got, a := assemble(t, r, []piece{out("x correct-ho"), bad("correct-hat "), out("rse-battery y")}, 0, 20*time.Millisecond, 20*time.Millisecond)
 		joined := map[core.EventType]string{}
 		for _, s := range got {
@@ -158,7 +158,7 @@ func TestEveryByteIsInTheEventsInOrder(t *testing.T) {
 			reads = append(reads, piece{stream: stream, data: b})
 			want[stream] = append(want[stream], b...)
 		}
-		got, a := assemble(t, redact.NewRedactor(nil), reads)
+		got, a := assemble(t, redact.New(nil), reads)
 		for _, stream := range []core.EventType{core.TypeStdout, core.TypeStderr} {
 			var joined []byte
 			for _, s := range got {

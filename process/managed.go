@@ -51,7 +51,7 @@ type mark struct {
 }
 
 func newManaged(s *Supervisor, r core.ProcessStart) *managed {
-	red := redact.NewRedactor(r.Secrets)
+	red := redact.New(r.Secrets)
 	spec := r.Spec
 	spec.Argv = append([]string{}, red.Strings(spec.Argv)...)
 	spec.Title, spec.CWD = red.String(spec.Title), red.String(spec.CWD)
@@ -59,7 +59,7 @@ func newManaged(s *Supervisor, r core.ProcessStart) *managed {
 	m := &managed{
 		s: s, id: r.ID, owner: r.Owner, redact: red,
 		facts: facts{spec: spec, path: red.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
-		journal: journal.NewJournal(journal.JournalOptions{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
+		journal: journal.New(journal.Options{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
 			Timeout: s.opt.StoreTimeout, Stop: s.opt.StopOnStoreFailure, Logger: s.log, Outage: &s.outage}),
 		chunks: make(chan chunk, chunksAhead), poke: make(chan struct{}, 1),
 		exited: make(chan struct{}), over: make(chan struct{}), settled: make(chan struct{}),

@@ -171,7 +171,7 @@ func TestAStreamOfLeftoverOutputCannotDelayTheEnd(t *testing.T) {
 }
 
 func TestShutdownEndsWhatRunsAndSaysWhy(t *testing.T) {
-	store := memstore.NewMemStore()
+	store := memstore.New()
 	r := newRoom(t, roomOptions{store: store})
 	polite, stubborn := r.sh("echo up; sleep 600"), r.sh(deaf)
 	r.ready(polite.ID, "^up$")

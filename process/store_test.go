@@ -49,7 +49,7 @@ func (f *failing) Commit(ctx context.Context, b core.Batch) error {
 }
 
 func TestAProcessGoesOnWithoutItsJournalAndSaysSo(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store})
 	s := shell("echo one; read x; echo two; read x; echo three; read x")
 	s.Stdin = true
@@ -92,7 +92,7 @@ func TestAProcessGoesOnWithoutItsJournalAndSaysSo(t *testing.T) {
 }
 
 func TestTheEndOfAProcessIsStoredOnceTheStoreWorksAgain(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store})
 	p := r.sh("echo one; sleep 0.1; exit 4")
 	r.ready(p.ID, "^one$")
@@ -117,7 +117,7 @@ func TestTheEndOfAProcessIsStoredOnceTheStoreWorksAgain(t *testing.T) {
 }
 
 func TestAServerThatStopsOnStoreFailureEndsTheProcess(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store, stop: true})
 	s := shell("echo one; read x; echo two; sleep 600")
 	s.Stdin = true
@@ -137,7 +137,7 @@ func TestAServerThatStopsOnStoreFailureEndsTheProcess(t *testing.T) {
 }
 
 func TestAStoreThatHangsDelaysNoKill(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store, limits: core.Limits{StoreTimeout: 500 * time.Millisecond}})
 	p := r.sh("echo one; while :; do echo more; done")
 	r.ready(p.ID, "^one$")
@@ -190,7 +190,7 @@ func TestTheOldestOutputGoesWhenThereIsTooMuch(t *testing.T) {
 // sink is a store that keeps no output, but its hash and the most memory that
 // was alive at any commit.
 type sink struct {
-	*memstore.MemStore
+	*memstore.Store
 	hash hash.Hash
 	peak uint64
 }
@@ -209,7 +209,7 @@ func (s *sink) Commit(ctx context.Context, b core.Batch) error {
 		s.hash.Write(d.Bytes())
 		b.Events[i].Data = json.RawMessage("{}")
 	}
-	return s.MemStore.Commit(ctx, b)
+	return s.Store.Commit(ctx, b)
 }
 
 // liveHeap is how much memory the last collection found in use, in bytes. Until
@@ -225,7 +225,7 @@ func TestAHundredMegabytesComeThroughByteForByteInLittleMemory(t *testing.T) {
 		t.Skip("100 MB take a while")
 	}
 	const size, most = 100 << 20, 8 << 20 // and so 16 MiB with what waits to be collected
-	store := &sink{MemStore: memstore.NewMemStore(), hash: sha256.New()}
+	store := &sink{Store: memstore.New(), hash: sha256.New()}
 	r := newRoom(t, roomOptions{store: store})
 	runtime.GC()
 	before := liveHeap()
@@ -249,7 +249,7 @@ func TestAHundredMegabytesComeThroughByteForByteInLittleMemory(t *testing.T) {
 }
 
 func TestShutdownWaitsForNoDisk(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	s := NewSupervisor(SupervisorOptions{Local: NewLocal(Options{Instance: store.Instance()}), Store: store})
 	h := harness.New(harness.Config{Store: store, Processes: s})
 	p, err := h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("while :; do echo more; sleep 0.01; done")})
@@ -275,7 +275,7 @@ func TestShutdownWaitsForNoDisk(t *testing.T) {
 }
 
 func TestACloseDoesNotWaitForAnAttemptToRecover(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store, limits: core.Limits{StoreTimeout: 4 * time.Second}})
 	p := r.sh("echo one; trap '' INT TERM; while :; do echo more; sleep 0.01; done")
 	r.ready(p.ID, "^one$")
@@ -298,7 +298,7 @@ func TestACloseDoesNotWaitForAnAttemptToRecover(t *testing.T) {
 }
 
 func TestAProcessThatWasGivenUpAndComesToTheDiskLateIsPutToRest(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store, stop: true})
 	store.late.Store(true)
 	_, err := r.h.StartProcess(t.Context(), caller, core.StartProcessRequest{Spec: shell("sleep 600")})
@@ -324,7 +324,7 @@ func TestAProcessThatWasGivenUpAndComesToTheDiskLateIsPutToRest(t *testing.T) {
 }
 
 func TestAProcessThatCouldNotStartIsKnownThoughItIsNotStored(t *testing.T) {
-	store := &failing{Store: memstore.NewMemStore()}
+	store := &failing{Store: memstore.New()}
 	r := newRoom(t, roomOptions{store: store})
 	store.fail.Store(true)
 	p := r.start(core.ProcessSpec{Executable: "/nowhere/at/all"})

@@ -45,7 +45,7 @@ func newRoom(t *testing.T, o roomOptions) *room {
 	t.Helper()
 	r := &room{t: t, store: o.store}
 	if r.store == nil {
-		r.store = memstore.NewMemStore()
+		r.store = memstore.New()
 	}
 	o.local.Instance = r.store.Instance()
 	o.local.PathDirs = o.dirs
@@ -436,7 +436,7 @@ func (r *room) fastExit(i int) {
 }
 
 func TestOutputIsReadableAfterTheServerIsGone(t *testing.T) {
-	store := memstore.NewMemStore()
+	store := memstore.New()
 	r := newRoom(t, roomOptions{store: store})
 	p := r.end(r.sh("echo one; echo two >&2").ID)
 	r.close()
@@ -453,7 +453,7 @@ func TestOutputIsReadableAfterTheServerIsGone(t *testing.T) {
 }
 
 func TestProcessesOfADeadServerHaveFailed(t *testing.T) {
-	store := memstore.NewMemStore()
+	store := memstore.New()
 	r := newRoom(t, roomOptions{store: store})
 	p := r.sh("echo up; sleep 600")
 	r.ready(p.ID, "^up$")
@@ -599,7 +599,7 @@ func (m meeting) Key(ctx context.Context, owner, tool, key string) (core.KeyReco
 }
 
 func TestOneKeyOnTwoServersRunsACommandOnce(t *testing.T) {
-	store, met := memstore.NewMemStore(), &sync.WaitGroup{}
+	store, met := memstore.New(), &sync.WaitGroup{}
 	met.Add(2)
 	ran := filepath.Join(t.TempDir(), "ran")
 	req := core.StartProcessRequest{Spec: shell("echo x >> " + ran), Once: core.Once{Tool: "start_process", Key: "k", Args: []byte(`{}`)}}
@@ -635,7 +635,7 @@ func TestOneKeyOnTwoServersRunsACommandOnce(t *testing.T) {
 }
 
 func TestAStartWhoseKeyAnotherHasIsUndone(t *testing.T) {
-	store := memstore.NewMemStore()
+	store := memstore.New()
 	s := NewSupervisor(SupervisorOptions{Local: NewLocal(Options{Instance: store.Instance()}), Store: store})
 	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
 	k := core.KeyRecord{Owner: "o", Tool: "start_process", Key: "k", Resource: "prc_other", At: time.Now()}

@@ -31,7 +31,7 @@ func TestServersOnOneFileDoWhatOneStoreInMemoryDoes(t *testing.T) {
 
 func compareWithMemory(t *testing.T, servers ...*Store) {
 	t.Helper()
-	memory := memstore.NewMemStore()
+	memory := memstore.New()
 	ids := []string{"", "ins_a", "ins_b"}
 	for _, s := range servers {
 		ids = append(ids, s.Instance())

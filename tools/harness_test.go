@@ -36,7 +36,7 @@ func withLimits(t *testing.T, o tools.Options, limits core.Limits, f func(c *cli
 	dir, cwd := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := harness.New(harness.Config{
-			Store:     memstore.NewMemStore(),
+			Store:     memstore.New(),
 			Limits:    limits,
 			Providers: []core.Provider{demo.New(demo.Options{Dir: dir})},
 		})

@@ -66,7 +66,7 @@ type house struct {
 
 func newHouse(t *testing.T, o tools.Options, limits core.Limits) *house {
 	t.Helper()
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Limits: limits, Providers: []core.Provider{demo.New(demo.Options{Dir: t.TempDir()})}})
+	h := harness.New(harness.Config{Store: memstore.New(), Limits: limits, Providers: []core.Provider{demo.New(demo.Options{Dir: t.TempDir()})}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

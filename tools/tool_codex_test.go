@@ -25,7 +25,7 @@ func (p asCodex) Spec() core.Spec {
 func newCodexHouse(t *testing.T, o tools.Options) *house {
 	t.Helper()
 	o.Compat = tools.CompatCodex
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{asCodex{demo.New(demo.Options{Dir: t.TempDir()})}}})
+	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{asCodex{demo.New(demo.Options{Dir: t.TempDir()})}}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

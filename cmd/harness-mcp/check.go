@@ -43,7 +43,7 @@ func (k checkCmd) Run(ctx context.Context, c *Common, std stdio) error {
 		return err
 	}
 	runner := process.NewLocal(process.Options{PathDirs: c.PathDir, Logger: log})
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Environ: os.Environ(),
+	h := harness.New(harness.Config{Store: memstore.New(), Environ: os.Environ(),
 		Providers: providers.All(providers.Options{Runner: runner, PathDirs: c.PathDir, Logger: log, Config: agents})})
 	defer func() { _ = h.Shutdown(context.WithoutCancel(ctx)) }()
 	infos, err := h.Providers(ctx, k.Provider, true)

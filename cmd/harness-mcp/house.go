@@ -144,7 +144,7 @@ func (c *Common) journalExists() (bool, error) {
 
 func openStore(ctx context.Context, c *Common, log *slog.Logger) (core.Store, error) {
 	if c.Durability == "off" {
-		return memstore.NewMemStore(), nil
+		return memstore.New(), nil
 	}
 	if info, err := os.Stat(c.DB); err == nil && info.IsDir() {
 		return nil, misused("Give a file in it: --db "+filepath.Join(c.DB, "journal.db")+".", "--db %s is a folder", c.DB)

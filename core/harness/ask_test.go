@@ -65,7 +65,7 @@ func TestADelegatedSessionClosesByItselfAndNotAfterAResume(t *testing.T) {
 
 func TestWhatIsClosedCanBePrunedAtOnce(t *testing.T) {
 	// In real time: what is looked for is a moment between two goroutines.
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{newFake()}})
+	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{newFake()}})
 	defer h.Shutdown(context.Background())
 	cwd := t.TempDir()
 	for range 300 {

@@ -80,7 +80,7 @@ func (p *counted) Shutdown(context.Context) error { return nil }
 
 func onReadOnlyStore(t *testing.T, limits core.Limits, f func(*harness.Harness, *readOnlyStore, *counted)) {
 	t.Helper()
-	st, p := &readOnlyStore{Store: memstore.NewMemStore()}, &counted{}
+	st, p := &readOnlyStore{Store: memstore.New()}, &counted{}
 	h := harness.New(harness.Config{Store: st, Processes: p, Limits: limits})
 	f(h, st, p)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -143,7 +143,7 @@ func TestWhereAFailureOfTheStoreStopsAKeyedStartIsRefused(t *testing.T) {
 }
 
 func TestASteerWithAKeyThatTheStoreDoesNotTakeIsMadeOnce(t *testing.T) {
-	st := &readOnlyStore{Store: memstore.NewMemStore()}
+	st := &readOnlyStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		turn := w.send(id, "hold")

@@ -43,7 +43,7 @@ func TestACommandLineIsNoExecutable(t *testing.T) {
 }
 
 func TestPruneRefusesAnIDThatIsNotThere(t *testing.T) {
-	h := New(Config{Store: memstore.NewMemStore()})
+	h := New(Config{Store: memstore.New()})
 	defer h.Shutdown(t.Context())
 	me := core.Caller{Owner: "o"}
 	for _, id := range []string{"ses_0000000000", "prc_0000000000", "typo"} {

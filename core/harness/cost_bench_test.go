@@ -17,7 +17,7 @@ var benchText = strings.Repeat("some words of an answer, and then some more of t
 // BenchmarkReadDelta is what a conversation's reader does with a delta.
 func BenchmarkReadDelta(b *testing.B) {
 	a := &actor{host: &Harness{}}
-	f := redact.NewRedactor([]string{"hunter2hunter2"}).Filter()
+	f := redact.New([]string{"hunter2hunter2"}).Filter()
 	var n core.Notice = core.Content{Turn: "trn_1", Payload: core.MessageDelta{Item: "i", Text: benchText}}
 	var in machine.Input
 	b.ReportAllocs()

@@ -167,10 +167,10 @@ func (a *actor) seen() core.SessionView {
 // secrets of their own share one.
 func (h *Harness) redactor(cfg core.SessionConfig) *redact.Redactor {
 	if len(cfg.Env)+len(cfg.MCPServers)+len(cfg.ProviderOptions) == 0 {
-		h.sharedRed.Do(func() { h.shared = redact.NewRedactor(h.secrets(cfg)) })
+		h.sharedRed.Do(func() { h.shared = redact.New(h.secrets(cfg)) })
 		return h.shared
 	}
-	return redact.NewRedactor(h.secrets(cfg))
+	return redact.New(h.secrets(cfg))
 }
 
 // secrets returns the values that an agent or a process of this configuration

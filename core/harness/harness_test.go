@@ -34,7 +34,7 @@ type world struct {
 
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{}, f)
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{}, f)
 }
 
 func inWorldOn(t *testing.T, store func() core.Store, limits core.Limits, f func(t *testing.T, w *world)) {
@@ -380,7 +380,7 @@ func TestKillEndsAtOnce(t *testing.T) {
 
 func TestWithAllowedExecutablesNoSessionLoadsOthers(t *testing.T) {
 	for _, allow := range [][]string{nil, {"true"}} {
-		inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{AllowExec: allow}, func(t *testing.T, w *world) {
+		inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{AllowExec: allow}, func(t *testing.T, w *world) {
 			cfg := core.SessionConfig{Provider: "fake", CWD: t.TempDir(), Env: map[string]string{"LD_PRELOAD": "/nowhere/x.so"}}
 			v, err := w.StartSession(t.Context(), me, core.StartRequest{Config: cfg})
 			if refused := core.CodeOf(err) == core.CodeInvalidArgument; refused != (allow != nil) || err != nil && !refused {
@@ -498,7 +498,7 @@ func TestOthersSeeNothing(t *testing.T) {
 }
 
 func TestCapacityNamesItsLimit(t *testing.T) {
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{MaxSessions: 2}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{MaxSessions: 2}, func(t *testing.T, w *world) {
 		first := w.start()
 		w.start()
 		_, err := w.StartSession(t.Context(), me, core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir()}})
@@ -508,7 +508,7 @@ func TestCapacityNamesItsLimit(t *testing.T) {
 		}
 		w.start()
 	})
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{MaxSessionsPerOwner: 1}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{MaxSessionsPerOwner: 1}, func(t *testing.T, w *world) {
 		w.start()
 		r := core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir()}}
 		_, err := w.StartSession(t.Context(), me, r)
@@ -555,7 +555,7 @@ func (s *brokenStore) Commit(ctx context.Context, b core.Batch) error {
 
 func TestASessionGoesOnWhileTheStoreFailsAndSaysSo(t *testing.T) {
 	st := &brokenStore{}
-	inWorldOn(t, func() core.Store { st.Store = memstore.NewMemStore(); return st }, core.Limits{}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { st.Store = memstore.New(); return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		w.wait(w.send(id, "say durable").ID)
 		st.broken.Store(true)
@@ -585,7 +585,7 @@ func TestASessionGoesOnWhileTheStoreFailsAndSaysSo(t *testing.T) {
 }
 
 func TestAStoreThatFailsIsLoggedOnceHoweverManySessionsSeeIt(t *testing.T) {
-	st := &brokenStore{Store: memstore.NewMemStore()}
+	st := &brokenStore{Store: memstore.New()}
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, fake: newFake(), store: st}
@@ -614,7 +614,7 @@ func TestAStoreThatFailsIsLoggedOnceHoweverManySessionsSeeIt(t *testing.T) {
 
 func TestTheStopPolicyFailsTheSession(t *testing.T) {
 	st := &brokenStore{}
-	inWorldOn(t, func() core.Store { st.Store = memstore.NewMemStore(); return st }, core.Limits{StopOnStoreFailure: true}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { st.Store = memstore.New(); return st }, core.Limits{StopOnStoreFailure: true}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.broken.Store(true)
 		_, err := w.SendMessage(t.Context(), me, core.SendRequest{SessionID: id, Input: core.TurnInput{Prompt: "say x"}})
@@ -632,7 +632,7 @@ func TestTheStopPolicyFailsTheSession(t *testing.T) {
 
 func TestAKillDoesNotWaitForAStalledDisk(t *testing.T) {
 	st := &brokenStore{}
-	inWorldOn(t, func() core.Store { st.Store = memstore.NewMemStore(); return st }, core.Limits{}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { st.Store = memstore.New(); return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.stall.Store(true)
 		go func() {
@@ -661,7 +661,7 @@ func TestAKillDoesNotWaitForAStalledDisk(t *testing.T) {
 }
 
 func TestShutdownLeavesEverySessionClosed(t *testing.T) {
-	st := memstore.NewMemStore()
+	st := memstore.New()
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		var ids []string
 		for i := range 5 {
@@ -769,7 +769,7 @@ func TestASessionThatIsClosingIsNotWarnedOf(t *testing.T) {
 
 func TestAnAnswerIsCheckedAgainstItsSchema(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, fake: newFake(), store: memstore.NewMemStore()}
+		w := &world{t: t, fake: newFake(), store: memstore.New()}
 		w.fake.caps.StructuredOutput = core.Native
 		w.Harness = harness.New(harness.Config{Store: w.store, Providers: []core.Provider{w.fake},
 			CheckSchema: func(schema, doc json.RawMessage) error {
@@ -883,7 +883,7 @@ func TestWhatChangedIsComparedWithWhatTheAgentReported(t *testing.T) {
 				for _, f := range c.seen {
 					seen = append(seen, core.FileEdit{Path: filepath.Join(dir, f), Kind: core.FileModified})
 				}
-				w := &world{t: t, fake: newFake(), store: memstore.NewMemStore()}
+				w := &world{t: t, fake: newFake(), store: memstore.New()}
 				w.Harness = harness.New(harness.Config{Store: w.store, Providers: []core.Provider{w.fake}, Workspace: seen})
 				defer w.Shutdown(context.Background())
 				id := w.start(func(r *core.StartRequest) { r.Config.CWD = dir }).Session.ID

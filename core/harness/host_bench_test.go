@@ -32,7 +32,7 @@ func (s *tickStore) Commit(ctx context.Context, b core.Batch) error {
 func BenchmarkHost(b *testing.B) {
 	for _, n := range []int{1, 64, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			store := &tickStore{Store: memstore.NewMemStore(), took: time.Millisecond}
+			store := &tickStore{Store: memstore.New(), took: time.Millisecond}
 			h := harness.New(harness.Config{Store: store, Providers: []core.Provider{talker{newFake()}}, Limits: core.Limits{MaxSessions: n}})
 			defer h.Shutdown(context.Background())
 			ids := make([]string, n)

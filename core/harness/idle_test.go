@@ -120,7 +120,7 @@ func TestAShutdownReachesQuietSessions(t *testing.T) {
 
 func TestAShutdownWithoutTimeReachesQuietSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, fake: newFake(), store: memstore.NewMemStore()}
+		w := &world{t: t, fake: newFake(), store: memstore.New()}
 		w.Harness = harness.New(harness.Config{Store: w.store, Providers: []core.Provider{w.fake}})
 		for range 4 {
 			w.start()
@@ -149,7 +149,7 @@ func TestNoCommandIsLostAtTheEndOfTheQuietTime(t *testing.T) {
 
 func TestAStoreThatFailsIsTriedAgainForAQuietSession(t *testing.T) {
 	store := &brokenStore{}
-	inWorldOn(t, func() core.Store { store.Store = memstore.NewMemStore(); return store }, core.Limits{}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { store.Store = memstore.New(); return store }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		store.broken.Store(true)
 		turn := w.send(id, "say x")
@@ -240,7 +240,7 @@ func memory() uint64 {
 func TestAQuietSessionTakesLittleMemory(t *testing.T) {
 	const sessions = 500
 	synctest.Test(t, func(t *testing.T) {
-		h := harness.New(harness.Config{Store: blindStore{memstore.NewMemStore()}, Providers: []core.Provider{talker{newFake()}},
+		h := harness.New(harness.Config{Store: blindStore{memstore.New()}, Providers: []core.Provider{talker{newFake()}},
 			Limits: core.Limits{MaxSessions: 3 * sessions}})
 		dir := t.TempDir()
 		start := func() {

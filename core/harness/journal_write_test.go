@@ -29,7 +29,7 @@ const proc = "prc_1"
 
 func newDiary(t *testing.T, s core.Store) *diary {
 	return &diary{t: t, store: s, status: core.ProcessIsRunning, seen: map[uint64]string{},
-		Journal: journal.NewJournal(journal.JournalOptions{Store: s, Owner: me.Owner, Resource: proc, Timeout: time.Second})}
+		Journal: journal.New(journal.Options{Store: s, Owner: me.Owner, Resource: proc, Timeout: time.Second})}
 }
 
 // write commits events as the process's host does, and looks.
@@ -100,7 +100,7 @@ func (d *diary) stored(s core.Store) (types []core.EventType) {
 
 func inDiary(t *testing.T, f func(t *testing.T, d *diary, st *lateStore)) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &lateStore{Store: memstore.NewMemStore()}
+		st := &lateStore{Store: memstore.New()}
 		f(t, newDiary(t, st), st)
 	})
 }
@@ -185,7 +185,7 @@ func TestAProcessEndsOnceWhateverComesThroughLate(t *testing.T) {
 					t.Errorf("stored as %+v, %v", rec.Process, err)
 				}
 				// A restart finds it at rest.
-				h := harness.New(harness.Config{Store: st.Store.(*memstore.MemStore).Reopen()})
+				h := harness.New(harness.Config{Store: st.Store.(*memstore.Store).Reopen()})
 				defer h.Shutdown(context.Background()) //nolint:errcheck // it has nothing
 				if err := st.Store.Close(); err != nil {
 					t.Fatal(err)
@@ -284,7 +284,7 @@ func TestACommitWhoseAnswerWasLostIsFoundByItsEventsAndNotByItsNumbers(t *testin
 		}, core.DurabilityDegraded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := &mutteringStore{Store: memstore.NewMemStore()}
+			st := &mutteringStore{Store: memstore.New()}
 			d := newDiary(t, st)
 			d.write(t.Context(), nil, core.ProcessStarted)
 			st.instead = c.instead
@@ -355,7 +355,7 @@ func (s *keysFail) Commit(ctx context.Context, b core.Batch) error {
 
 func TestNothingFollowsAnEndThatAFailedAttemptFoundOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := &lateStore{Store: memstore.NewMemStore()}
+		late := &lateStore{Store: memstore.New()}
 		d := newDiary(t, &keysFail{late, 2})
 		d.write(t.Context(), nil, core.ProcessStarted)
 		late.stop()

@@ -293,7 +293,7 @@ func TestPatternsThatCannotBeUsedAreRefused(t *testing.T) {
 }
 
 func TestTextFilterGivesOnEveryCutWhatTheWholeGives(t *testing.T) {
-	r := redact.NewRedactor([]string{"correct-horse-battery"})
+	r := redact.New([]string{"correct-horse-battery"})
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.SampledFrom([]string{"text\n", "correct-", "horse", "-battery", "Bearer abcdef0123456789", "\xff\xfe", "ghp_"})).Draw(t, "parts")
 		whole := strings.Join(parts, "")

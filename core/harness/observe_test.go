@@ -57,7 +57,7 @@ func listening(t *testing.T, f func(t *testing.T, w *world)) *heard {
 	t.Helper()
 	h := &heard{}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, fake: newFake(), store: memstore.NewMemStore()}
+		w := &world{t: t, fake: newFake(), store: memstore.New()}
 		w.Harness = harness.New(harness.Config{Store: w.store, Providers: []core.Provider{w.fake}, Telemetry: h})
 		f(t, w)
 		if err := w.Shutdown(t.Context()); err != nil {

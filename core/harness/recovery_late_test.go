@@ -88,7 +88,7 @@ var stopped = map[string]func(t *testing.T, w *world, st *lateStore, id string){
 func TestWhereTheStoreStopsASessionALateBatchEndsOnceToo(t *testing.T) {
 	for name, play := range stopped {
 		t.Run(name, func(t *testing.T) {
-			st := &lateStore{Store: memstore.NewMemStore()}
+			st := &lateStore{Store: memstore.New()}
 			inWorldOn(t, func() core.Store { return st }, core.Limits{StoreTimeout: time.Second, StopOnStoreFailure: true}, func(t *testing.T, w *world) {
 				id := w.start().Session.ID
 				play(t, w, st, id)
@@ -107,7 +107,7 @@ func TestWhereTheStoreStopsASessionALateBatchEndsOnceToo(t *testing.T) {
 func TestWhereTheStoreStopsASessionALateBatchEndsOnceAfterARestartToo(t *testing.T) {
 	for name, play := range stopped {
 		t.Run(name, func(t *testing.T) {
-			first := memstore.NewMemStore()
+			first := memstore.New()
 			st := &lateStore{Store: first}
 			inWorldOn(t, func() core.Store { return st }, core.Limits{StoreTimeout: time.Second, StopOnStoreFailure: true}, func(t *testing.T, w *world) {
 				id := w.start().Session.ID
@@ -133,7 +133,7 @@ func TestWhereTheStoreStopsASessionALateBatchEndsOnceAfterARestartToo(t *testing
 }
 
 func TestAStartThatWasGivenUpAndComesThroughLateIsPutToRest(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{StoreTimeout: time.Second, StopOnStoreFailure: true}, func(t *testing.T, w *world) {
 		st.stop()
 		_, err := w.StartSession(t.Context(), me, core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir(), SessionID: "mine"}})
@@ -150,7 +150,7 @@ func TestAStartThatWasGivenUpAndComesThroughLateIsPutToRest(t *testing.T) {
 // TestNoCommandWaitsForAnAttemptToRecover has an attempt stand still, and asks
 // for everything that a caller may want at once.
 func TestNoCommandWaitsForAnAttemptToRecover(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		ids := []string{w.start().Session.ID, w.start().Session.ID}
 		st.fail.Store(true)
@@ -185,7 +185,7 @@ func TestNoCommandWaitsForAnAttemptToRecover(t *testing.T) {
 }
 
 func TestWhatHappensDuringAnAttemptIsWrittenBehindIt(t *testing.T) {
-	st := &slowStore{Store: memstore.NewMemStore()}
+	st := &slowStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.set(0, true)
@@ -227,7 +227,7 @@ func TestWhatHappensDuringAnAttemptIsWrittenBehindIt(t *testing.T) {
 }
 
 func TestTurnsThatTheStoreMissedAreKnownUntilItHasThem(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		first := w.send(id, "hold") // its row is on disk, and will say that it runs
@@ -257,7 +257,7 @@ func TestTurnsThatTheStoreMissedAreKnownUntilItHasThem(t *testing.T) {
 }
 
 func TestALongAnswerThatTheStoreMissedIsWhole(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.fail.Store(true)

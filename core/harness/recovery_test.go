@@ -84,7 +84,7 @@ func count(events []core.Event, f func(core.Event) bool) (n int) {
 func TestACommitThatComesThroughLateIsCountedAndNoNumberIsUsedTwice(t *testing.T) {
 	for name, prompt := range map[string]string{"a turn that ended in the failed batch": "say late", "a turn that goes on": "hold"} {
 		t.Run(name, func(t *testing.T) {
-			st := &lateStore{Store: memstore.NewMemStore()}
+			st := &lateStore{Store: memstore.New()}
 			inWorldOn(t, func() core.Store { return st }, core.Limits{StoreTimeout: time.Second}, func(t *testing.T, w *world) {
 				id := w.start().Session.ID
 				seen := map[uint64]string{}
@@ -137,7 +137,7 @@ func TestACommitThatComesThroughLateIsCountedAndNoNumberIsUsedTwice(t *testing.T
 }
 
 func TestARepeatedCallFindsTheEffectThatCouldNotBeStored(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.fail.Store(true)
@@ -159,7 +159,7 @@ func TestARepeatedCallFindsTheEffectThatCouldNotBeStored(t *testing.T) {
 }
 
 func TestAKeyThatWasStoredAfterAllDoesNotKeepASessionDegraded(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.fail.Store(true)
@@ -179,7 +179,7 @@ func TestAKeyThatWasStoredAfterAllDoesNotKeepASessionDegraded(t *testing.T) {
 }
 
 func TestADegradedSessionThatEndsIsStoredAsEnded(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		st.fail.Store(true)
@@ -206,7 +206,7 @@ func TestADegradedSessionThatEndsIsStoredAsEnded(t *testing.T) {
 }
 
 func TestShutdownWaitsForNoDisk(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		w.send(w.start().Session.ID, "hold")
 		synctest.Wait()
@@ -224,7 +224,7 @@ func TestShutdownWaitsForNoDisk(t *testing.T) {
 // servers are two harnesses on one store, as two processes would be.
 func twoServers(t *testing.T, f func(t *testing.T, a, b *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		first := memstore.NewMemStore()
+		first := memstore.New()
 		mk := func(s core.Store) *world {
 			w := &world{t: t, fake: newFake(), store: s}
 			w.Harness = harness.New(harness.Config{Store: s, Providers: []core.Provider{w.fake}})
@@ -555,7 +555,7 @@ func TestASessionThatWasDeletedUnderItsAgentEnds(t *testing.T) {
 }
 
 func TestTheTailOfADegradedJournalIsItsEnd(t *testing.T) {
-	st := &lateStore{Store: memstore.NewMemStore()}
+	st := &lateStore{Store: memstore.New()}
 	inWorldOn(t, func() core.Store { return st }, core.Limits{}, func(t *testing.T, w *world) {
 		id := w.start().Session.ID
 		for w.session(id).Session.LastSeq < 1300 {

@@ -35,7 +35,7 @@ func (w *world) closed(id string) {
 }
 
 func TestWhatEndedLongAgoIsSwept(t *testing.T) {
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{Retention: 48 * time.Hour}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{Retention: 48 * time.Hour}, func(t *testing.T, w *world) {
 		w.start(func(r *core.StartRequest) {
 			r.Config.SessionID = "live"
 			r.Config.Timeouts.SessionIdle = -1
@@ -51,7 +51,7 @@ func TestWhatEndedLongAgoIsSwept(t *testing.T) {
 }
 
 func TestTheOldestGoWhenAllTogetherTakeTooMuch(t *testing.T) {
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{RetentionBytes: 150_000}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{RetentionBytes: 150_000}, func(t *testing.T, w *world) {
 		w.start(func(r *core.StartRequest) {
 			r.Config.SessionID = "live"
 			r.Config.Timeouts.SessionIdle = -1

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAStartWhoseCallerHasLeftHoldsNoPlace(t *testing.T) {
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{MaxSessions: 4}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{MaxSessions: 4}, func(t *testing.T, w *world) {
 		for i := range 64 { // which of two ready cases a select takes is chance
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -44,7 +44,7 @@ func TestAStartWhoseCallerHasLeftHoldsNoPlace(t *testing.T) {
 }
 
 func TestATurnIDIsOfOneSessionAndNoSessionsID(t *testing.T) {
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{}, func(t *testing.T, w *world) {
 		one, two := w.start().Session.ID, w.start().Session.ID
 		send := func(session, turn string) (core.Turn, error) {
 			return w.SendMessage(t.Context(), me, core.SendRequest{SessionID: session, TurnID: turn, Input: core.TurnInput{Prompt: "say x"}})
@@ -68,7 +68,7 @@ func TestATurnIDIsOfOneSessionAndNoSessionsID(t *testing.T) {
 }
 
 func TestAConversationThatTheAgentNamedIsOpenOnce(t *testing.T) {
-	inWorldOn(t, func() core.Store { return memstore.NewMemStore() }, core.Limits{}, func(t *testing.T, w *world) {
+	inWorldOn(t, func() core.Store { return memstore.New() }, core.Limits{}, func(t *testing.T, w *world) {
 		v := w.start()
 		again := core.StartRequest{Config: core.SessionConfig{Provider: "fake", CWD: t.TempDir(), ProviderSesID: v.Session.ProviderSessionID}}
 		_, err := w.StartSession(t.Context(), me, again)

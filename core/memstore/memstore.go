@@ -15,7 +15,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Bounds of a MemStore.
+// Bounds of a Store.
 const (
 	// MemJournalBytes is how much event data one resource keeps. Older events
 	// go, as Trim would drop them: a reader behind them meets a gap.
@@ -25,16 +25,16 @@ const (
 	MemTotalBytes = 128 << 20
 )
 
-// MemStore is a Store in memory, for tests and for servers that are told to
+// Store is a Store in memory, for tests and for servers that are told to
 // keep nothing. What it holds ends with the process. Journals are bounded by
 // MemJournalBytes and MemTotalBytes; snapshots and keys are kept until Delete
 // and SweepKeys, which the harness calls as for any store.
-type MemStore struct {
+type Store struct {
 	instance string
 	data     *memData
 }
 
-// memData is what the views of one MemStore share. The mutex guards all of it.
+// memData is what the views of one Store share. The mutex guards all of it.
 type memData struct {
 	mu         sync.Mutex
 	secret     []byte
@@ -80,8 +80,8 @@ type memRow struct {
 	in    *memAggregate
 }
 
-// NewMemStore makes an empty store.
-func NewMemStore() *MemStore {
+// New makes an empty store.
+func New() *Store {
 	d := &memData{
 		secret:     make([]byte, 32),
 		open:       map[string]bool{},
@@ -98,18 +98,18 @@ func NewMemStore() *MemStore {
 // Reopen gives a store on the same data with an instance of its own, as if
 // another server had opened it. Both may be used side by side; each is closed
 // on its own.
-func (m *MemStore) Reopen() *MemStore { return m.data.view() }
+func (m *Store) Reopen() *Store { return m.data.view() }
 
-func (d *memData) view() *MemStore {
+func (d *memData) view() *Store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m := &MemStore{instance: core.NewID(core.PrefixInstance), data: d}
+	m := &Store{instance: core.NewID(core.PrefixInstance), data: d}
 	d.open[m.instance] = true
 	return m
 }
 
 // lock takes the mutex for one call, unless the call must be refused.
-func (m *MemStore) lock(ctx context.Context) (*memData, error) {
+func (m *Store) lock(ctx context.Context) (*memData, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &core.Error{Code: core.CodeStoreFailed, Message: "the wait for the store ended", Err: err}
 	}
@@ -122,7 +122,7 @@ func (m *MemStore) lock(ctx context.Context) (*memData, error) {
 }
 
 // Commit implements Store.
-func (m *MemStore) Commit(ctx context.Context, b core.Batch) error {
+func (m *Store) Commit(ctx context.Context, b core.Batch) error {
 	e, err := b.Encode()
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (d *memData) find(owner, id string) *memAggregate {
 }
 
 // Events implements Store.
-func (m *MemStore) Events(ctx context.Context, q core.EventQuery) ([]core.Event, error) {
+func (m *Store) Events(ctx context.Context, q core.EventQuery) ([]core.Event, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func matches(q core.EventQuery, ev core.Event) bool {
 }
 
 // LastSeq implements Store.
-func (m *MemStore) LastSeq(ctx context.Context, owner, resource string) (uint64, error) {
+func (m *Store) LastSeq(ctx context.Context, owner, resource string) (uint64, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return 0, err
@@ -337,33 +337,33 @@ func (m *MemStore) LastSeq(ctx context.Context, owner, resource string) (uint64,
 }
 
 // Session implements Store.
-func (m *MemStore) Session(ctx context.Context, owner, id string) (core.SessionRecord, error) {
+func (m *Store) Session(ctx context.Context, owner, id string) (core.SessionRecord, error) {
 	rec, in, err := memGet[core.SessionRecord](ctx, m, core.KindSession, owner, id)
 	rec.Instance = in
 	return rec, err
 }
 
 // Turn implements Store.
-func (m *MemStore) Turn(ctx context.Context, owner, id string) (core.TurnRecord, error) {
+func (m *Store) Turn(ctx context.Context, owner, id string) (core.TurnRecord, error) {
 	rec, _, err := memGet[core.TurnRecord](ctx, m, core.KindTurn, owner, id)
 	return rec, err
 }
 
 // Request implements Store.
-func (m *MemStore) Request(ctx context.Context, owner, id string) (core.Request, error) {
+func (m *Store) Request(ctx context.Context, owner, id string) (core.Request, error) {
 	rec, _, err := memGet[core.Request](ctx, m, core.KindRequest, owner, id)
 	return rec, err
 }
 
 // Process implements Store.
-func (m *MemStore) Process(ctx context.Context, owner, id string) (core.ProcessRecord, error) {
+func (m *Store) Process(ctx context.Context, owner, id string) (core.ProcessRecord, error) {
 	rec, in, err := memGet[core.ProcessRecord](ctx, m, core.KindProcess, owner, id)
 	rec.Instance = in
 	return rec, err
 }
 
 // memGet reads one row and the instance that owns its aggregate.
-func memGet[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, owner, id string) (rec T, instance string, err error) {
+func memGet[T any](ctx context.Context, m *Store, kind core.ResourceKind, owner, id string) (rec T, instance string, err error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return rec, "", err
@@ -384,27 +384,27 @@ func memGet[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, own
 }
 
 // Sessions implements Store.
-func (m *MemStore) Sessions(ctx context.Context, q core.ListQuery) ([]core.SessionRecord, error) {
+func (m *Store) Sessions(ctx context.Context, q core.ListQuery) ([]core.SessionRecord, error) {
 	return memList(ctx, m, core.KindSession, q, func(r *core.SessionRecord, in string) { r.Instance = in })
 }
 
 // Turns implements Store.
-func (m *MemStore) Turns(ctx context.Context, q core.ListQuery) ([]core.TurnRecord, error) {
+func (m *Store) Turns(ctx context.Context, q core.ListQuery) ([]core.TurnRecord, error) {
 	return memList(ctx, m, core.KindTurn, q, func(*core.TurnRecord, string) {})
 }
 
 // Requests implements Store.
-func (m *MemStore) Requests(ctx context.Context, q core.ListQuery) ([]core.Request, error) {
+func (m *Store) Requests(ctx context.Context, q core.ListQuery) ([]core.Request, error) {
 	return memList(ctx, m, core.KindRequest, q, func(*core.Request, string) {})
 }
 
 // Processes implements Store.
-func (m *MemStore) Processes(ctx context.Context, q core.ListQuery) ([]core.ProcessRecord, error) {
+func (m *Store) Processes(ctx context.Context, q core.ListQuery) ([]core.ProcessRecord, error) {
 	return memList(ctx, m, core.KindProcess, q, func(r *core.ProcessRecord, in string) { r.Instance = in })
 }
 
 // memList reads a page of rows of one kind.
-func memList[T any](ctx context.Context, m *MemStore, kind core.ResourceKind, q core.ListQuery, own func(*T, string)) ([]T, error) {
+func memList[T any](ctx context.Context, m *Store, kind core.ResourceKind, q core.ListQuery, own func(*T, string)) ([]T, error) {
 	end, err := core.ParseCursor(q.Before)
 	if err != nil {
 		return nil, err
@@ -453,7 +453,7 @@ func (r *memRow) matches(q core.ListQuery) bool {
 }
 
 // Delete implements Store.
-func (m *MemStore) Delete(ctx context.Context, owner, id string) error {
+func (m *Store) Delete(ctx context.Context, owner, id string) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -466,7 +466,7 @@ func (m *MemStore) Delete(ctx context.Context, owner, id string) error {
 }
 
 // Trim implements Store.
-func (m *MemStore) Trim(ctx context.Context, owner, resource string, before uint64) error {
+func (m *Store) Trim(ctx context.Context, owner, resource string, before uint64) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -480,7 +480,7 @@ func (m *MemStore) Trim(ctx context.Context, owner, resource string, before uint
 }
 
 // Key implements Store.
-func (m *MemStore) Key(ctx context.Context, owner, tool, key string) (core.KeyRecord, error) {
+func (m *Store) Key(ctx context.Context, owner, tool, key string) (core.KeyRecord, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return core.KeyRecord{}, err
@@ -494,7 +494,7 @@ func (m *MemStore) Key(ctx context.Context, owner, tool, key string) (core.KeyRe
 }
 
 // PutKey implements Store.
-func (m *MemStore) PutKey(ctx context.Context, k core.KeyRecord) error {
+func (m *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -510,7 +510,7 @@ func (m *MemStore) PutKey(ctx context.Context, k core.KeyRecord) error {
 }
 
 // DeleteKey implements Store.
-func (m *MemStore) DeleteKey(ctx context.Context, owner, tool, key string) error {
+func (m *Store) DeleteKey(ctx context.Context, owner, tool, key string) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -521,7 +521,7 @@ func (m *MemStore) DeleteKey(ctx context.Context, owner, tool, key string) error
 }
 
 // SweepKeys implements Store.
-func (m *MemStore) SweepKeys(ctx context.Context, before time.Time) error {
+func (m *Store) SweepKeys(ctx context.Context, before time.Time) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -533,7 +533,7 @@ func (m *MemStore) SweepKeys(ctx context.Context, before time.Time) error {
 }
 
 // Claim implements Store.
-func (m *MemStore) Claim(ctx context.Context, owner, id, from, to string) (bool, error) {
+func (m *Store) Claim(ctx context.Context, owner, id, from, to string) (bool, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return false, err
@@ -548,7 +548,7 @@ func (m *MemStore) Claim(ctx context.Context, owner, id, from, to string) (bool,
 }
 
 // PutChild implements ChildLog.
-func (m *MemStore) PutChild(ctx context.Context, c core.Child) error {
+func (m *Store) PutChild(ctx context.Context, c core.Child) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -560,7 +560,7 @@ func (m *MemStore) PutChild(ctx context.Context, c core.Child) error {
 }
 
 // DeleteChild implements ChildLog.
-func (m *MemStore) DeleteChild(ctx context.Context, instance string, pid int) error {
+func (m *Store) DeleteChild(ctx context.Context, instance string, pid int) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -571,7 +571,7 @@ func (m *MemStore) DeleteChild(ctx context.Context, instance string, pid int) er
 }
 
 // Children implements ChildLog.
-func (m *MemStore) Children(ctx context.Context, instance string) ([]core.Child, error) {
+func (m *Store) Children(ctx context.Context, instance string) ([]core.Child, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -590,17 +590,17 @@ func (m *MemStore) Children(ctx context.Context, instance string) ([]core.Child,
 }
 
 // Instance implements Instances.
-func (m *MemStore) Instance() string { return m.instance }
+func (m *Store) Instance() string { return m.instance }
 
 // Alive implements Instances: an instance lives until its store is closed.
-func (m *MemStore) Alive(instance string) bool {
+func (m *Store) Alive(instance string) bool {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
 	return m.data.open[instance]
 }
 
 // Elected implements Instances: the living instance with the lowest id.
-func (m *MemStore) Elected() bool {
+func (m *Store) Elected() bool {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
 	for id := range m.data.open {
@@ -612,10 +612,10 @@ func (m *MemStore) Elected() bool {
 }
 
 // Secret implements Store.
-func (m *MemStore) Secret() []byte { return bytes.Clone(m.data.secret) }
+func (m *Store) Secret() []byte { return bytes.Clone(m.data.secret) }
 
 // Close implements Store. The data stays for other views of it.
-func (m *MemStore) Close() error {
+func (m *Store) Close() error {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
 	delete(m.data.open, m.instance)

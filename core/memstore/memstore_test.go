@@ -11,13 +11,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/storetest"
 )
 
-func newMemStore(*testing.T) core.Store { return memstore.NewMemStore() }
+func newMemStore(*testing.T) core.Store { return memstore.New() }
 
 func TestMemStoreConforms(t *testing.T) { storetest.Run(t, newMemStore) }
 
 func TestMemStoreKeepsItsDataForTheNextView(t *testing.T) {
 	storetest.RunReopen(t, newMemStore, func(t *testing.T, s core.Store) core.Store {
-		next := s.(*memstore.MemStore).Reopen()
+		next := s.(*memstore.Store).Reopen()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func kept(t *testing.T, s core.Store, id string) (bytes int, newest uint64) {
 }
 
 func TestMemStoreBoundsEachJournal(t *testing.T) {
-	s := memstore.NewMemStore()
+	s := memstore.New()
 	last := fill(t, s, "s", 1<<20, memstore.MemJournalBytes+8<<20)
 	bytes, newest := kept(t, s, "s")
 	if bytes > memstore.MemJournalBytes || bytes < memstore.MemJournalBytes/2 {
@@ -68,7 +68,7 @@ func TestMemStoreBoundsEachJournal(t *testing.T) {
 }
 
 func TestMemStoreBoundsAllJournalsTogether(t *testing.T) {
-	s := memstore.NewMemStore()
+	s := memstore.New()
 	const each = memstore.MemJournalBytes / 2
 	n := memstore.MemTotalBytes/each + 4
 	for i := range n {

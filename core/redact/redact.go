@@ -32,7 +32,7 @@ const (
 // values, and what has the shape of a bearer token, an API key or a private
 // key. In JSON it also takes the text under a key whose name looks secret. It
 // touches text only, never numbers, booleans or structure. It does not change
-// after NewRedactor and is safe for concurrent use.
+// after New and is safe for concurrent use.
 //
 // One left-to-right scan decides everything. What it decides at a position
 // depends on the text from there on and on the two bytes before it, never on
@@ -72,9 +72,9 @@ type candidates struct {
 	shapes  []*shape
 }
 
-// NewRedactor makes a Redactor that knows the given values beside the shapes.
+// New makes a Redactor that knows the given values beside the shapes.
 // Values are trimmed of white space; those shorter than MinSecret are ignored.
-func NewRedactor(secrets []string) *Redactor {
+func New(secrets []string) *Redactor {
 	r := &Redactor{starts: map[uint16]*candidates{}}
 	for i := range shapes {
 		s := &shapes[i]

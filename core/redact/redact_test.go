@@ -15,7 +15,7 @@ const (
 )
 
 func TestRedactorKnowsKeysByTheirShape(t *testing.T) {
-	r := NewRedactor(nil)
+	r := New(nil)
 	for _, tt := range []struct{ name, in, want string }{
 		{"anthropic", "key=" + anthropicKey + "; next", "key=[redacted]; next"},
 		{"openai project", `"sk-proj-abCD1234efGH5678ijKL"`, `"[redacted]"`},
@@ -62,7 +62,7 @@ func TestRedactorKnowsKeysByTheirShape(t *testing.T) {
 
 func TestRedactorFindsKnownValues(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", maxSecret/8)
-	r := NewRedactor([]string{
+	r := New([]string{
 		"hunter2-hunter2", "hunter2-hunter2-longer", "  trimmed-value\n", "short", "overlap-one-two", "two-three-four",
 		"quote\"and\nline", "redacted", long, "with space and: signs|", "sunshine",
 	})

@@ -507,7 +507,7 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 				t.Fatalf("there is no check %q", tc.caught)
 			}
 			caught[tc.caught] = true
-			tc.store.Store = memstore.NewMemStore()
+			tc.store.Store = memstore.New()
 			if err := check.Run(t.Context(), tc.store); err == nil {
 				t.Errorf("the check %q did not notice", tc.caught)
 			}
@@ -523,9 +523,9 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 // TestTheGoodStorePasses keeps the test above honest: what it breaks is right
 // before.
 func TestTheGoodStorePasses(t *testing.T) {
-	Run(t, func(*testing.T) core.Store { return &broken{Store: memstore.NewMemStore()} })
-	RunReopen(t, func(*testing.T) core.Store { return memstore.NewMemStore() }, func(t *testing.T, s core.Store) core.Store {
-		next := s.(*memstore.MemStore).Reopen()
+	Run(t, func(*testing.T) core.Store { return &broken{Store: memstore.New()} })
+	RunReopen(t, func(*testing.T) core.Store { return memstore.New() }, func(t *testing.T, s core.Store) core.Store {
+		next := s.(*memstore.Store).Reopen()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -535,13 +535,13 @@ func TestTheGoodStorePasses(t *testing.T) {
 
 func TestAStoreThatForgetsIsCaught(t *testing.T) {
 	for _, c := range ReopenChecks()[:2] {
-		err := c.Run(t.Context(), memstore.NewMemStore(), func(core.Store) core.Store { return memstore.NewMemStore() })
+		err := c.Run(t.Context(), memstore.New(), func(core.Store) core.Store { return memstore.New() })
 		if err == nil {
 			t.Errorf("the check %q did not notice", c.Name)
 		}
 	}
 	same := func(s core.Store) core.Store { return s }
-	if err := ReopenChecks()[2].Run(t.Context(), memstore.NewMemStore(), same); err == nil {
+	if err := ReopenChecks()[2].Run(t.Context(), memstore.New(), same); err == nil {
 		t.Error("an instance that stays the same was not noticed")
 	}
 }

@@ -31,7 +31,7 @@ func TestWhatACrashMayNotLeaveIsNoticed(t *testing.T) {
 		"what stands in an event": {stored, func(b *core.Batch) { b.Events[0].Data = []byte(`{}`) }, "the events:"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.NewMemStore()
+			s := memstore.New()
 			for seq := uint64(0); seq < stored; {
 				b := crashBatch(id, "ins_x", seq)
 				seq = b.Events[len(b.Events)-1].Seq
@@ -56,7 +56,7 @@ func TestWhatACrashMayNotLeaveIsNoticed(t *testing.T) {
 }
 
 func TestAWriterSaysWhatWasAcknowledgedUntilTheStoreFails(t *testing.T) {
-	s := memstore.NewMemStore()
+	s := memstore.New()
 	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() {

@@ -41,7 +41,7 @@ const shutdownTime = 5 * time.Second
 // store forgets everything at the end; package sqlitestore has one that does
 // not.
 func run(ctx context.Context, w io.Writer, agent core.Provider, prompt string) (err error) {
-	store := memstore.NewMemStore()
+	store := memstore.New()
 	h := harness.New(harness.Config{Store: store, Providers: []core.Provider{agent}})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)

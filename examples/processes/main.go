@@ -39,7 +39,7 @@ const wait = 10 * time.Second
 
 // run does what the command is for.
 func run(ctx context.Context, out io.Writer) (err error) {
-	store := memstore.NewMemStore() // sqlitestore has one that remembers
+	store := memstore.New() // sqlitestore has one that remembers
 	local := process.NewLocal(process.Options{Log: store, Instance: store.Instance()})
 	h := harness.New(harness.Config{
 		Store:     store,

@@ -70,7 +70,7 @@ func run(ctx context.Context, w io.Writer, agent core.Provider) (err error) {
 
 // delegate has the agent do a task that asks for an approval.
 func delegate(ctx context.Context, tel core.Telemetry, agent core.Provider) (err error) {
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{agent}, Telemetry: tel})
+	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{agent}, Telemetry: tel})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 		defer cancel()

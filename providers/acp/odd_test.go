@@ -312,7 +312,7 @@ func TestAPromptIsNoCommand(t *testing.T) {
 // agent does not say, the turn has one terminal and the session an end.
 func TestSilenceEndsWithinItsDeadline(t *testing.T) {
 	b := newTable(t, acpscript.Options{StayAlive: true}, nil)
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{b.provider}})
+	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{b.provider}})
 	ctx, cancel := context.WithTimeout(context.Background(), conntest.MaxWait)
 	defer cancel()
 	defer func() {

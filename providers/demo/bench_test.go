@@ -13,7 +13,7 @@ import (
 // BenchmarkSendToTerminal is one turn through the whole of core: from
 // SendMessage to an Await that sees its end, on the memory store.
 func BenchmarkSendToTerminal(b *testing.B) {
-	h := harness.New(harness.Config{Store: memstore.NewMemStore(), Providers: []core.Provider{demo.New(demo.Options{Dir: b.TempDir(), Pace: -1})}})
+	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{demo.New(demo.Options{Dir: b.TempDir(), Pace: -1})}})
 	defer func() { _ = h.Shutdown(b.Context()) }()
 	me := core.Caller{Owner: "bench"}
 	s, err := h.StartSession(b.Context(), me, core.StartRequest{Config: core.SessionConfig{Provider: "demo", CWD: b.TempDir()}})

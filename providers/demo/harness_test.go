@@ -19,7 +19,7 @@ type hosted struct {
 }
 
 func host(t *testing.T) *hosted {
-	store := memstore.NewMemStore()
+	store := memstore.New()
 	h := harness.New(harness.Config{Store: store, Providers: []core.Provider{fast(t)}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

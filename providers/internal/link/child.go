@@ -113,7 +113,7 @@ func (c *Child) Drain() { _, _ = io.Copy(io.Discard, c.Stdout()) }
 func (c *Child) readStderr(secrets []string) {
 	var filter *redact.TextFilter // nil when nobody reads it
 	if c.log.Enabled(context.Background(), slog.LevelDebug) {
-		filter = redact.NewRedactor(secrets).TextFilter()
+		filter = redact.New(secrets).TextFilter()
 	}
 	var logged []byte
 	buf := make([]byte, 4<<10)

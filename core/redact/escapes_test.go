@@ -12,7 +12,7 @@ import (
 const horse = "correct-horse-battery"
 
 func TestControlSequencesHideNoSecret(t *testing.T) {
-	r := NewRedactor([]string{horse, "with\x1b[1mcolour\x1b[0m"})
+	r := New([]string{horse, "with\x1b[1mcolour\x1b[0m"})
 	for _, tt := range []struct{ name, in, want string }{
 		{"colour around", "KEY=\x1b[1m" + horse + "\x1b[0m\n", "KEY=\x1b[1m[redacted]\x1b[0m\n"},
 		{"colour inside", "KEY=correct-\x1b[01;31m\x1b[Khorse\x1b[m\x1b[K-battery!\n", "KEY=[redacted]\x1b[01;31m\x1b[K\x1b[m\x1b[K!\n"},
@@ -37,7 +37,7 @@ func TestControlSequencesHideNoSecret(t *testing.T) {
 }
 
 func TestControlSequencesMayBeCutAnywhere(t *testing.T) {
-	r := NewRedactor([]string{horse})
+	r := New([]string{horse})
 	parts := []string{"text\n", "correct-", "horse", "-battery", "Bearer abcdef", "0123456789abcdef", "\xff\xfe", "ghp_", "\x1b", "\x1b[1m", "\x1b]0;", "\x07", "[0m", "\x00", "m", "\b",
 		"-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +64,7 @@ func TestControlSequencesMayBeCutAnywhere(t *testing.T) {
 }
 
 func TestBytesWithoutASecretComeOutAsTheyWentIn(t *testing.T) {
-	r := NewRedactor([]string{horse})
+	r := New([]string{horse})
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SliceOf(rapid.SampledFrom([]byte("c\x1b[0;m]\\\x07\x00\x7f\b \n\r\xc3\xa9(h"))).Draw(t, "bytes")
 		if got := r.String(string(in)); got != string(in) {
@@ -74,7 +74,7 @@ func TestBytesWithoutASecretComeOutAsTheyWentIn(t *testing.T) {
 }
 
 func TestEscapesThatNeverEndAreNotHeldBackForEver(t *testing.T) {
-	f := NewRedactor([]string{horse}).TextFilter()
+	f := New([]string{horse}).TextFilter()
 	in := "c" + strings.Repeat("\x1b[1m", maxHeldHidden)
 	got := ""
 	for rest := in; len(rest) > 0; rest = rest[min(64, len(rest)):] {
@@ -89,7 +89,7 @@ func TestEscapesThatNeverEndAreNotHeldBackForEver(t *testing.T) {
 }
 
 func TestDeltasWithColoursHideNoSecret(t *testing.T) {
-	f := NewRedactor([]string{horse}).Filter()
+	f := New([]string{horse}).Filter()
 	var text strings.Builder
 	add := func(ns []core.Notice) {
 		for _, n := range ns {
@@ -129,7 +129,7 @@ func TestWhatIsHiddenIsFoundWhereverItStands(t *testing.T) {
 }
 
 func TestAKeyRightBehindASecretComesOutTheSameHoweverItIsCut(t *testing.T) {
-	r := NewRedactor([]string{"aaaaaaaa"})
+	r := New([]string{"aaaaaaaa"})
 	text := "aaaaaaaa" + anthropicKey + "\x00"
 	f := r.TextFilter()
 	got := f.Write([]byte(text[:8])) + f.Write([]byte(text[8:])) + f.Flush()

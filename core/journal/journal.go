@@ -16,7 +16,7 @@ import (
 // goes on in memory while the store fails. One goroutine at a time writes;
 // reading and watching are safe from any.
 type Journal struct {
-	opt      JournalOptions
+	opt      Options
 	ring     Ring
 	wakes    Wakes
 	seq      uint64
@@ -26,8 +26,8 @@ type Journal struct {
 	catchup  *Catchup                                         // not nil while the store fails
 }
 
-// JournalOptions are what a Journal needs.
-type JournalOptions struct {
+// Options are what a Journal needs.
+type Options struct {
 	Store           core.Store
 	Owner, Resource string
 	Timeout         time.Duration // of one commit; 0 for the default
@@ -54,8 +54,8 @@ type JournalWrite struct {
 	Keys     []core.KeyRecord
 }
 
-// NewJournal makes the journal of a process that is new.
-func NewJournal(opt JournalOptions) *Journal {
+// New makes the journal of a process that is new.
+func New(opt Options) *Journal {
 	if opt.Timeout <= 0 {
 		opt.Timeout = core.DefaultLimits.StoreTimeout
 	}

@@ -9,59 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// DeleteEnded implements Store.
-func (m *MemStore) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.mu.Unlock()
-	a := d.aggregates[ownedID{owner, id}]
-	if a == nil || a.instance != instance || a.lastSeq != last {
-		return false, nil
-	}
-	if row := d.rows[rowID{a.kind, a.ownedID}]; row == nil || row.Live {
-		return false, nil
-	}
-	d.drop(a)
-	return true, nil
-}
-
-// Ended implements Store.
-func (m *MemStore) Ended(ctx context.Context, limit int) ([]core.EndedResource, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var out []core.EndedResource
-	for _, a := range d.aggregates {
-		if row := d.rows[rowID{a.kind, a.ownedID}]; row != nil && !row.Live {
-			out = append(out, core.EndedResource{Owner: a.owner, ID: a.id, Kind: a.kind, Instance: a.instance, LastSeq: a.lastSeq, At: row.Ended})
-		}
-	}
-	slices.SortFunc(out, func(x, y core.EndedResource) int {
-		return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID), strings.Compare(x.Owner, y.Owner))
-	})
-	return out[:min(len(out), pageRows(limit))], nil
-}
-
-// Size implements Store.
-func (m *MemStore) Size(ctx context.Context) (int64, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer d.mu.Unlock()
-	n := d.bytes
-	for _, r := range d.rows {
-		n += len(r.Body)
-	}
-	return int64(n), nil
-}
-
 // PutAnswer implements Mailbox.
-func (m *MemStore) PutAnswer(ctx context.Context, a core.Answer) error {
+func (m *Store) PutAnswer(ctx context.Context, a core.Answer) error {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return err
@@ -100,7 +49,7 @@ func cloneAnswer(a core.Answer) core.Answer {
 }
 
 // Answers implements Mailbox.
-func (m *MemStore) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
+func (m *Store) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -117,7 +66,7 @@ func (m *MemStore) Answers(ctx context.Context, instance string) ([]core.Answer,
 }
 
 // Answer implements Mailbox.
-func (m *MemStore) Answer(ctx context.Context, id string) (core.Answer, error) {
+func (m *Store) Answer(ctx context.Context, id string) (core.Answer, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return core.Answer{}, err
@@ -131,7 +80,7 @@ func (m *MemStore) Answer(ctx context.Context, id string) (core.Answer, error) {
 }
 
 // SettleAnswer implements Mailbox.
-func (m *MemStore) SettleAnswer(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
+func (m *Store) SettleAnswer(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return false, err

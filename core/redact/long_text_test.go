@@ -17,7 +17,7 @@ func longSpeech(n int) string {
 }
 
 func TestALongTextIsCutInTheMiddleAndSaysHowMuchIsMissing(t *testing.T) {
-	r := NewRedactor(nil)
+	r := New(nil)
 	for _, n := range []int{core.MaxText, core.MaxText + 5, core.MaxText + slack, 3 * core.MaxText, 3*core.MaxText + 1} {
 		s := "begin " + longSpeech(n-10) + " end"
 		got := r.text(s)
@@ -44,7 +44,7 @@ func TestALongTextIsCutInTheMiddleAndSaysHowMuchIsMissing(t *testing.T) {
 
 func TestNoPartOfASecretIsLeftWhereALongTextIsCut(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
-	r := NewRedactor([]string{secret})
+	r := New([]string{secret})
 	for _, at := range []int{half - 3, half - len(secret), half + 1, 3*core.MaxText - half - 5, core.PieceBytes - 7} {
 		s := strings.Repeat(".", at) + secret
 		s += strings.Repeat(".", 3*core.MaxText-len(s))
@@ -70,7 +70,7 @@ func TestNothingThatAnAgentSaysIsKeptBeyondTheBound(t *testing.T) {
 	long := longSpeech(2*core.MaxText + 1)
 	value := core.EncodeData(map[string]string{"x": long})
 	diffs := []core.FileEdit{{Path: "a", Diff: long}, {Path: "b", Diff: long}, {Path: "c", Diff: long}}
-	r := NewRedactor(nil)
+	r := New(nil)
 	for _, p := range []core.Payload{
 		core.MessageDelta{Text: long}, core.Message{Text: long}, core.ReasoningDelta{Text: long}, core.Reasoning{Text: long},
 		core.ToolStarted{Input: value, Command: ""}, core.ToolStarted{Command: long}, core.ToolDelta{Text: long}, core.ToolCompleted{Output: long},

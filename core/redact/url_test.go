@@ -7,7 +7,7 @@ import (
 )
 
 func TestThePasswordOfAURLIsTakenOut(t *testing.T) {
-	r := NewRedactor([]string{"hunter2-hunter2"})
+	r := New([]string{"hunter2-hunter2"})
 	for in, want := range map[string]string{
 		"git clone https://me:s3cret@host/x.git": "git clone https://me:[redacted]@host/x.git",
 		"redis://:pw@127.0.0.1:6379/0 up":        "redis://:[redacted]@127.0.0.1:6379/0 up",
@@ -46,7 +46,7 @@ func TestThePasswordOfAURLIsTakenOut(t *testing.T) {
 }
 
 func TestMetadataIsKeptWithoutSecrets(t *testing.T) {
-	r := NewRedactor([]string{"hunter2-hunter2"})
+	r := New([]string{"hunter2-hunter2"})
 	given := map[string]string{"repo": "https://me:s3cret@host/x", "api_key": "abc", "note": "hunter2-hunter2", "ticket": "A-1", "token": ""}
 	want := map[string]string{"repo": "https://me:[redacted]@host/x", "api_key": Redacted, "note": Redacted, "ticket": "A-1", "token": ""}
 	if got := r.Metadata(given); fmt.Sprint(got) != fmt.Sprint(want) || given["api_key"] != "abc" {

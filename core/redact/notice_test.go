@@ -14,7 +14,7 @@ import (
 
 func TestEveryPayloadIsRedacted(t *testing.T) {
 	const known = "known-value-1"
-	r := NewRedactor([]string{known})
+	r := New([]string{known})
 	all := map[core.EventType]bool{}
 	for _, p := range []core.Payload{
 		core.MessageDelta{}, core.Message{}, core.ReasoningDelta{}, core.Reasoning{}, core.ToolStarted{}, core.ToolDelta{}, core.ToolCompleted{}, core.CommandOutputDelta{},
@@ -47,7 +47,7 @@ const contentTypes = "message_delta|message|reasoning_delta|reasoning|tool_start
 
 func TestEveryNoticeIsRedacted(t *testing.T) {
 	const known = "known-value-1"
-	r := NewRedactor([]string{known})
+	r := New([]string{known})
 	for _, n := range []core.Notice{core.OpDone{}, core.TurnBegan{}, core.RequestRaised{}, core.RequestWithdrawn{}, core.TurnEnded{}, core.SessionChanged{}, core.Content{}} {
 		v := reflect.New(reflect.TypeOf(n)).Elem()
 		fill(v, known)
@@ -111,7 +111,7 @@ func message(item, text string) core.Content {
 }
 
 func TestAFilterHoldsBackOnlyWhatMayBeginASecret(t *testing.T) {
-	r := NewRedactor([]string{"zebra-secret"})
+	r := New([]string{"zebra-secret"})
 	ended := core.TurnEnded{Turn: "t"}
 	for _, tt := range []struct {
 		name     string
@@ -156,7 +156,7 @@ func TestAFilterHoldsBackOnlyWhatMayBeginASecret(t *testing.T) {
 }
 
 func TestAFilterKeepsFramesInStepWithTheirDeltas(t *testing.T) {
-	r := NewRedactor([]string{"zebra-secret"})
+	r := New([]string{"zebra-secret"})
 	f := r.Filter()
 	var got []string
 	for _, c := range []core.Content{
@@ -179,7 +179,7 @@ func TestAFilterKeepsFramesInStepWithTheirDeltas(t *testing.T) {
 }
 
 func TestAFilterBoundsItsStreams(t *testing.T) {
-	f := NewRedactor([]string{"zebra-secret"}).Filter()
+	f := New([]string{"zebra-secret"}).Filter()
 	for i := range maxStreams {
 		f.Filter(delta(fmt.Sprint(i), "zebra"))
 	}
@@ -227,7 +227,7 @@ func genCutText() *rapid.Generator[cutText] {
 func TestJoinedDeltasEqualTheRedactedMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := genCutText().Draw(t, "text")
-		r := NewRedactor(c.secrets)
+		r := New(c.secrets)
 		f := r.Filter()
 		var joined, whole strings.Builder
 		take := func(ns []core.Notice) {
@@ -281,7 +281,7 @@ func FuzzRedactStream(f *testing.F) {
 	f.Add("\"\n\\quote", pemKey+"Bearer "+jwt, uint16(1))
 	f.Add("sk-sk-sk-sk", "sk-sk-sk-sk-sk-A0"+anthropicKey, uint16(3))
 	f.Fuzz(func(t *testing.T, secret, text string, step uint16) {
-		r := NewRedactor([]string{secret})
+		r := New([]string{secret})
 		want := r.String(text)
 		var got strings.Builder
 		stream := r.TextFilter()
@@ -303,7 +303,7 @@ func BenchmarkFilterDelta(b *testing.B) {
 	for i := range secrets {
 		secrets[i] = fmt.Sprintf("%c%c-dummy-secret-value-%d", 'A'+i, '0'+i, i)
 	}
-	r := NewRedactor(secrets)
+	r := New(secrets)
 	raw := json.RawMessage(`{"method":"item/agentMessage/delta","params":{"threadId":"t","turnId":"u","itemId":"i","delta":` + quote(text) + `}}`)
 	for _, bb := range []struct {
 		name string

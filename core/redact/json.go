@@ -35,7 +35,7 @@ func SecretsIn(raw json.RawMessage) []string {
 }
 
 // noSecrets knows shapes only.
-var noSecrets = NewRedactor(nil)
+var noSecrets = New(nil)
 
 // schema is JSON for a JSON Schema, whose keys name fields and do not hold
 // their values.

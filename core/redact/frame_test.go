@@ -11,7 +11,7 @@ import (
 
 func TestALongFrameIsCutBeforeItIsLookedThroughAndKeepsNoSecret(t *testing.T) {
 	const secret = "hunter2-is-a-secret"
-	r := NewRedactor([]string{secret})
+	r := New([]string{secret})
 	long := strings.Repeat("x", 4*core.MaxRaw)
 	for name, raw := range map[string]string{
 		"at the beginning":  `{"a":"` + secret + `","text":"` + long + `"}`,
@@ -40,7 +40,7 @@ func TestALongFrameIsCutBeforeItIsLookedThroughAndKeepsNoSecret(t *testing.T) {
 // The cut may fall anywhere into a secret or an escape.
 func TestALongFrameThatIsCutInASecretShowsNoPartOfIt(t *testing.T) {
 	const secret = "zebra-crossing-secret"
-	r := NewRedactor([]string{secret})
+	r := New([]string{secret})
 	for at := range len(secret) + 2 {
 		pad := strings.Repeat("\u00e9 ", 20) + strings.Repeat(".", core.MaxRaw/2-at-len(`{"t":"`)-60)
 		raw := fmt.Sprintf(`{"t":"%s%s%s"}`, pad, secret, strings.Repeat(`\u00e9`, core.MaxRaw))
@@ -55,7 +55,7 @@ func TestALongFrameThatIsCutInASecretShowsNoPartOfIt(t *testing.T) {
 }
 
 func BenchmarkALongFrame(b *testing.B) {
-	r := NewRedactor([]string{"hunter2-is-a-secret"})
+	r := New([]string{"hunter2-is-a-secret"})
 	raw := json.RawMessage(`{"text":"` + strings.Repeat("x", 60<<20) + `"}`)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestRedactingJSONKeepsAllButSecrets(t *testing.T) {
-	r := NewRedactor([]string{"known-value-1"})
+	r := New([]string{"known-value-1"})
 	for _, tt := range []struct{ name, in, want string }{
 		{"values by name", `{"z":1,"password":"p","a":{"apiKey":"k","x":"y"}}`, `{"z":1,"password":"[redacted]","a":{"apiKey":"[redacted]","x":"y"}}`},
 		{"lists by name", `{"tokens":["a"],"secrets":["a",["b"],1]}`, `{"tokens":["a"],"secrets":["[redacted]",["[redacted]"],1]}`},
@@ -54,14 +54,14 @@ func TestRedactingJSONStopsAtItsNestingBound(t *testing.T) {
 	for range maxNesting + 2 {
 		nested = `{"a":` + quote(nested) + `}`
 	}
-	r := NewRedactor(nil)
+	r := New(nil)
 	if got := string(r.JSON(json.RawMessage(nested))); got != nested {
 		t.Errorf("looked deeper than the bound: %s", got)
 	}
 }
 
 func TestRedactingASchemaKeepsItsFieldNames(t *testing.T) {
-	r := NewRedactor([]string{"known-value-1"})
+	r := New([]string{"known-value-1"})
 	spec := r.RequestSpec(core.RequestSpec{Schema: json.RawMessage(`{"properties":{"secrets":{"type":"string","default":"known-value-1"}}}`)})
 	if got, want := string(spec.Schema), `{"properties":{"secrets":{"type":"string","default":"[redacted]"}}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -77,7 +77,7 @@ func TestSecretsInReadsAConfiguration(t *testing.T) {
 }
 
 func TestRedactingAnErrorReachesCauseAndDetails(t *testing.T) {
-	r := NewRedactor([]string{"known-value-1"})
+	r := New([]string{"known-value-1"})
 	e := core.Errorf(core.CodeStartFailed, "spawn: %w", errors.New("env K=known-value-1")).
 		WithHint("unset known-value-1").WithDetail("argv", []string{"known-value-1"}).WithDetail("n", 1)
 	got := r.Error(e)
@@ -104,7 +104,7 @@ func FuzzRedactJSON(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	r := NewRedactor([]string{"known-value-1"})
+	r := New([]string{"known-value-1"})
 	f.Fuzz(func(t *testing.T, s string) {
 		got := r.JSON(json.RawMessage(s))
 		if strings.Contains(string(got), "known-value-1") {
