@@ -60,7 +60,7 @@ func (m *MemStore) Size(ctx context.Context) (int64, error) {
 	return int64(n), nil
 }
 
-// PutAnswer implements Mailbox.
+// PutAnswer implements AnswerStore.
 func (m *MemStore) PutAnswer(ctx context.Context, a core.Answer) error {
 	d, err := m.lock(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func cloneAnswer(a core.Answer) core.Answer {
 	return a
 }
 
-// Answers implements Mailbox.
+// Answers implements AnswerStore.
 func (m *MemStore) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (m *MemStore) Answers(ctx context.Context, instance string) ([]core.Answer,
 	return out, nil
 }
 
-// Answer implements Mailbox.
+// Answer implements AnswerStore.
 func (m *MemStore) Answer(ctx context.Context, id string) (core.Answer, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
@@ -130,8 +130,8 @@ func (m *MemStore) Answer(ctx context.Context, id string) (core.Answer, error) {
 	return cloneAnswer(a), nil
 }
 
-// SettleAnswer implements Mailbox.
-func (m *MemStore) SettleAnswer(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
+// PutOutcome implements AnswerStore.
+func (m *MemStore) PutOutcome(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return false, err
