@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -293,4 +294,26 @@ func list(t *testing.T, goos string) []pkg {
 		t.Fatalf("go list did not find core among %d packages", len(all))
 	}
 	return all
+}
+
+// docPath matches a path of the repository in the documents.
+var docPath = regexp.MustCompile("`((?:core|tools|providers|process|sqlitestore|cmd|internal|examples|scripts|docs)/[A-Za-z0-9_./*-]+|arrows_test\\.go)`")
+
+// Every path that the architecture page names exists, so that a file that moves
+// takes its name in the page along.
+func TestThePathsOfTheArchitecturePageExist(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := docPath.FindAllStringSubmatch(string(page), -1)
+	if len(found) < 60 {
+		t.Fatalf("%d paths found", len(found))
+	}
+	for _, m := range found {
+		name := strings.ReplaceAll(m[1], "NAME", "*") // a family of files
+		if files, err := filepath.Glob(filepath.FromSlash(strings.TrimSuffix(name, "/"))); err != nil || len(files) == 0 {
+			t.Errorf("docs/architecture.md names %s, which does not exist", m[1])
+		}
+	}
 }

@@ -272,41 +272,8 @@ type ProviderInfo struct {
 	Status Status
 }
 
-// Limits bound what one instance holds. Zero values mean the defaults of
-// DefaultLimits.
-type Limits struct {
-	MaxSessions int
-	// MaxSessionsPerOwner keeps one owner from taking every place; 0 does not.
-	MaxSessionsPerOwner int
-	MaxProcesses        int
-	// MaxProcessesPerOwner does for processes what MaxSessionsPerOwner does for
-	// sessions.
-	MaxProcessesPerOwner int
-	// AllowDirs confines cwd and added directories; empty allows all.
-	AllowDirs []string
-	// AllowExec confines the executables of managed processes: names that are
-	// looked for in PATH, paths, and directories. Empty allows all. With some,
-	// no caller may give a process or a session variables by which a program
-	// runs or loads another one.
-	AllowExec []string
-	// DropRaw keeps no provider frames.
-	DropRaw bool
-	// StopOnStoreFailure fails a session whose commit fails, instead of going
-	// on without durability.
-	StopOnStoreFailure bool
-	// Retention is how long ended resources are kept.
-	Retention time.Duration
-	// RetentionBytes is how much all data may take before the resources that
-	// ended first are deleted sooner; 0 is no limit. Live ones are never.
-	RetentionBytes int64
-	// StoreTimeout bounds one commit.
-	StoreTimeout time.Duration
-	// AnswerByUser is the operator's floor: only a person answers requests.
-	AnswerByUser bool
-}
-
-// AskRequest says that a person is being shown a request (Said is AskedNow, and
-// For how long somebody waits for the answer), or that the person gave none.
+// AskRequest reports that a person is being shown a request (Said is AskedNow, and
+// For is how long somebody waits for the answer), or that the person gave none.
 type AskRequest struct {
 	RequestID string
 	Said      string

@@ -36,8 +36,10 @@
 //
 // # Goroutines
 //
-// Each live session has one reader that pulls from its Conn, one loop while there
-// is work and for a moment behind it (inbox.go), and now and then an opener or a
-// closer. The Harness has one housekeeper and one clock. Shutdown waits for all of them. A
-// session at rest has none: the next command revives its actor from the store.
+// A live session has two goroutines for its whole life: the loop of its actor
+// (actor.go) and the reader of its Conn (actor_link.go). An opener, a closer and
+// an attempt to write what a failed store missed (catchup.go) run beside them for
+// a bounded time. The Harness has one housekeeper and one that takes answers.
+// Shutdown waits for all of them. A session at rest has none: the next command
+// hosts it again from the store.
 package core

@@ -186,7 +186,13 @@ func KeyTaken(key string) *Error {
 		WithHint("Repeat the call to get what that one made.").Retry()
 }
 
-// StoreError turns a store's failure on a read into a coded error.
+// NotRunning is the refusal of what only a running process takes.
+func NotRunning(p ProcessSnapshot) *Error {
+	return Errorf(CodeProcessNotRunning, "process %s is %s and takes no input", p.ID, p.Status).
+		WithHint("inspect {id: %q} shows its last lines.", p.ID).WithDetail("process_id", p.ID).WithDetail("status", p.Status)
+}
+
+// StoreError returns a failed read of the store as a coded error.
 func StoreError(err error) error {
 	if err == nil || IsContext(err) {
 		return err
@@ -195,10 +201,4 @@ func StoreError(err error) error {
 		return err
 	}
 	return Errorf(CodeStoreFailed, "the journal could not be read: %w", err).WithHint("Check the database file and the disk.").Retry()
-}
-
-// NotRunning refuses what only a running process takes.
-func NotRunning(p ProcessSnapshot) *Error {
-	return Errorf(CodeProcessNotRunning, "process %s is %s and takes no input", p.ID, p.Status).
-		WithHint("inspect {id: %q} shows its last lines.", p.ID).WithDetail("process_id", p.ID).WithDetail("status", p.Status)
 }

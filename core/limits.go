@@ -19,47 +19,6 @@ var DefaultTimeouts = Timeouts{
 	SessionIdle: time.Hour, Request: 15 * time.Minute,
 }
 
-// DefaultLimits are the limits of an instance that was given none.
-var DefaultLimits = Limits{
-	MaxSessions: 64, MaxProcesses: 256,
-	Retention: 30 * 24 * time.Hour, StoreTimeout: 10 * time.Second,
-}
-
-// WithDefaults returns l with its zero fields filled from DefaultLimits.
-func (l Limits) WithDefaults() Limits {
-	if l.MaxSessions <= 0 {
-		l.MaxSessions = DefaultLimits.MaxSessions
-	}
-	if l.MaxProcesses <= 0 {
-		l.MaxProcesses = DefaultLimits.MaxProcesses
-	}
-	if l.Retention <= 0 {
-		l.Retention = DefaultLimits.Retention
-	}
-	if l.StoreTimeout <= 0 {
-		l.StoreTimeout = DefaultLimits.StoreTimeout
-	}
-	return l
-}
-
-// WithDefaults returns t with its zero fields filled from DefaultTimeouts. A
-// negative timeout is none.
-func (t Timeouts) WithDefaults() Timeouts {
-	set := func(d *time.Duration, def time.Duration) {
-		if *d == 0 {
-			*d = def
-		}
-	}
-	set(&t.Startup, DefaultTimeouts.Startup)
-	set(&t.TurnStart, DefaultTimeouts.TurnStart)
-	set(&t.ProviderCommand, DefaultTimeouts.ProviderCommand)
-	set(&t.Interrupt, DefaultTimeouts.Interrupt)
-	set(&t.ProviderStop, DefaultTimeouts.ProviderStop)
-	set(&t.SessionIdle, DefaultTimeouts.SessionIdle)
-	set(&t.Request, DefaultTimeouts.Request)
-	return t
-}
-
 // Limits of what a session takes.
 const (
 	// MaxQueue is how many turns may wait behind the active one.

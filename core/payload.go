@@ -178,50 +178,23 @@ type ProviderEvent struct {
 	Data   json.RawMessage `json:"data,omitempty"`
 }
 
-// EventType names the event that carries the payload.
-func (MessageDelta) EventType() EventType { return TypeMessageDelta }
+// The events that carry the payloads.
 
-// EventType names the event that carries the payload.
-func (Message) EventType() EventType { return TypeMessage }
-
-// EventType names the event that carries the payload.
-func (ReasoningDelta) EventType() EventType { return TypeReasoningDelta }
-
-// EventType names the event that carries the payload.
-func (Reasoning) EventType() EventType { return TypeReasoning }
-
-// EventType names the event that carries the payload.
-func (ToolStarted) EventType() EventType { return TypeToolStarted }
-
-// EventType names the event that carries the payload.
-func (ToolDelta) EventType() EventType { return TypeToolDelta }
-
-// EventType names the event that carries the payload.
-func (ToolCompleted) EventType() EventType { return TypeToolCompleted }
-
-// EventType names the event that carries the payload.
+func (MessageDelta) EventType() EventType       { return TypeMessageDelta }
+func (Message) EventType() EventType            { return TypeMessage }
+func (ReasoningDelta) EventType() EventType     { return TypeReasoningDelta }
+func (Reasoning) EventType() EventType          { return TypeReasoning }
+func (ToolStarted) EventType() EventType        { return TypeToolStarted }
+func (ToolDelta) EventType() EventType          { return TypeToolDelta }
+func (ToolCompleted) EventType() EventType      { return TypeToolCompleted }
 func (CommandOutputDelta) EventType() EventType { return TypeCommandOutputDelta }
-
-// EventType names the event that carries the payload.
-func (FileChange) EventType() EventType { return TypeFileChange }
-
-// EventType names the event that carries the payload.
-func (PlanUpdated) EventType() EventType { return TypePlanUpdated }
-
-// EventType names the event that carries the payload.
-func (UsageUpdated) EventType() EventType { return TypeUsageUpdated }
-
-// EventType names the event that carries the payload.
-func (RateLimit) EventType() EventType { return TypeRateLimit }
-
-// EventType names the event that carries the payload.
-func (Warning) EventType() EventType { return TypeWarning }
-
-// EventType names the event that carries the payload.
-func (ProviderError) EventType() EventType { return TypeProviderError }
-
-// EventType names the event that carries the payload.
-func (ProviderEvent) EventType() EventType { return TypeProviderEvent }
+func (FileChange) EventType() EventType         { return TypeFileChange }
+func (PlanUpdated) EventType() EventType        { return TypePlanUpdated }
+func (UsageUpdated) EventType() EventType       { return TypeUsageUpdated }
+func (RateLimit) EventType() EventType          { return TypeRateLimit }
+func (Warning) EventType() EventType            { return TypeWarning }
+func (ProviderError) EventType() EventType      { return TypeProviderError }
+func (ProviderEvent) EventType() EventType      { return TypeProviderEvent }
 
 // JSONPayload is a payload of a type that is none of the others, in its JSON
 // form. The filters for secrets and lengths make it, so that content of an

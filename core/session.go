@@ -195,22 +195,3 @@ type Session struct {
 	Metadata          map[string]string `json:"metadata,omitempty"`
 	LastSeq           uint64            `json:"cursor"`
 }
-
-// With gives t with the fields that o sets.
-func (t Timeouts) With(o Timeouts) Timeouts {
-	set := func(d *time.Duration, v time.Duration) {
-		if v != 0 {
-			*d = v
-		}
-	}
-	set(&t.Startup, o.Startup)
-	set(&t.TurnStart, o.TurnStart)
-	set(&t.ProviderCommand, o.ProviderCommand)
-	set(&t.Interrupt, o.Interrupt)
-	set(&t.ProviderStop, o.ProviderStop)
-	set(&t.TurnRuntime, o.TurnRuntime)
-	set(&t.TurnIdle, o.TurnIdle)
-	set(&t.SessionIdle, o.SessionIdle)
-	set(&t.Request, o.Request)
-	return t
-}

@@ -91,7 +91,7 @@ type Store interface {
 
 	ChildLog
 	Instances
-	Mailbox
+	AnswerStore
 
 	// Secret gives 32 bytes that are random, private to this store and the same
 	// for ever: the key of its keyed hashes.
@@ -226,30 +226,30 @@ type Instances interface {
 	Elected() bool
 }
 
-// Mailbox takes answers to requests of other servers' sessions: whoever cannot
-// reach a server leaves the answer with the data, and the server that runs the
-// session takes it.
-type Mailbox interface {
-	// PutAnswer leaves an answer. A session that is not there is CodeNotFound,
-	// an id that is in use a *ConflictError.
+// AnswerStore has answers to requests of other servers' sessions: a caller that
+// cannot reach a server stores the answer, and the server that runs the session
+// takes it.
+type AnswerStore interface {
+	// PutAnswer stores an answer. An unknown session is CodeNotFound, an id that
+	// is in use a *ConflictError.
 	PutAnswer(ctx context.Context, a Answer) error
-	// Answers lists those not settled yet for sessions of an instance, the
-	// oldest first.
+	// Answers lists the answers without an outcome for sessions of an instance,
+	// the oldest first.
 	Answers(ctx context.Context, instance string) ([]Answer, error)
 	// Answer reads one: CodeNotFound when there is none.
 	Answer(ctx context.Context, id string) (Answer, error)
-	// SettleAnswer says what became of an answer and forgets what it said. The
-	// first outcome stays; it says whether this was the first.
-	SettleAnswer(ctx context.Context, id string, o AnswerOutcome) (bool, error)
+	// PutOutcome stores the outcome of an answer and deletes its Response. The
+	// first outcome stays; PutOutcome reports whether this was the first.
+	PutOutcome(ctx context.Context, id string, o AnswerOutcome) (bool, error)
 }
 
-// Answer is a response that waits for the server that can give it.
+// Answer is a response to a request that waits for the server that runs the session.
 type Answer struct {
 	ID        string         `json:"id"` // ans_...
 	Owner     string         `json:"owner"`
 	SessionID string         `json:"session_id"`
 	RequestID string         `json:"request_id"`
-	Response  *Response      `json:"response,omitempty"` // nil once it is settled
+	Response  *Response      `json:"response,omitempty"` // nil once it has an outcome
 	At        time.Time      `json:"at"`
 	Outcome   *AnswerOutcome `json:"outcome,omitempty"`
 }
@@ -286,6 +286,14 @@ func Cursor(t time.Time, id string) string {
 	return t.UTC().Format("20060102T150405.000000000Z") + "/" + id
 }
 
+// DurabilityOf returns how durable a commit to a store is.
+func DurabilityOf(s Store) Durability {
+	if d, ok := s.(interface{ Durability() Durability }); ok {
+		return d.Durability()
+	}
+	return Durable
+}
+
 // InstanceOf returns the instance in a row, whether it has reserved the session or
 // owns it.
 func InstanceOf(instance string) string {
@@ -296,26 +304,18 @@ func InstanceOf(instance string) string {
 // OpeningMark follows an instance's id in the row of a session that it opens.
 const OpeningMark = ":opening"
 
-// DurabilityOf is what a store promises.
-func DurabilityOf(s Store) Durability {
-	if d, ok := s.(interface{ Durability() Durability }); ok {
-		return d.Durability()
-	}
-	return Durable
-}
-
-// LossNotes is what a Store may have beside its data: a place where a server
-// notes whose journal is not being written, for the case that it dies before it
-// is again. The data itself cannot say so, since that is what fails. Notes are
-// for the next server only and a best effort: one that cannot be made is no
-// error for anyone but the log.
+// LossNotes is optional for a Store: a server notes beside the data which
+// journals it cannot write, in case it dies before they are written again. Notes
+// are for the next server only. They are a best effort: a note that cannot be
+// made is no error.
 type LossNotes interface {
-	// NoteLoss notes that this server has what is not stored of a resource.
+	// NoteLoss notes that this server has events of a resource that are not
+	// stored.
 	NoteLoss(owner, id string) error
-	// ForgetLoss drops the note of an instance; one that is not there is no
+	// ForgetLoss drops the note of an instance. A note that does not exist is no
 	// error.
 	ForgetLoss(instance, owner, id string) error
-	// LossNoted says whether an instance has noted a resource.
+	// LossNoted reports whether an instance has noted a resource.
 	LossNoted(instance, owner, id string) bool
 	// SweepLosses drops notes of dead instances that are older than before.
 	SweepLosses(before time.Time) error

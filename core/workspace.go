@@ -2,11 +2,11 @@ package core
 
 import "context"
 
-// Workspace sees what changes in a directory, whatever an agent says. It is
-// safe for concurrent use.
+// Workspace reports what changes in a directory, independent of what an agent
+// reports. It is safe for concurrent use.
 type Workspace interface {
-	// Watch remembers how dir, with all below it, is now; changed says what has
-	// become different there since. A nil changed means that there is nothing
-	// to compare with. ctx bounds each look.
+	// Watch records the present state of dir and everything below it. changed
+	// returns what is different since then; a nil changed means that there is nothing
+	// to compare with. ctx limits each look.
 	Watch(ctx context.Context, dir string) (changed func(context.Context) ([]FileEdit, error), err error)
 }

@@ -12,7 +12,7 @@ import (
 type Loopback struct {
 	// Env is made below root for the model server at url.
 	Env func(root, url string) (map[string]string, error)
-	// Approval is what the loopback model is told so that the agent asks
+	// Approval returns the prompt by which the loopback model makes the agent ask
 	// before it runs the command.
 	Approval func(command string) string
 }

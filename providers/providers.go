@@ -18,7 +18,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/pi"
 )
 
-// Options are what providers need from the house.
+// Options are what all providers have in common.
 type Options struct {
 	Runner   process.Runner // where agents run
 	PathDirs []string       // where to look for executables after PATH
@@ -26,7 +26,7 @@ type Options struct {
 	Config   Config // zero: the known agents as they are
 }
 
-// Config is what a provider configuration file says.
+// Config is the content of a provider configuration file.
 type Config struct {
 	agents []acp.Agent
 }
@@ -50,7 +50,7 @@ func ReadConfig(path string) (Config, error) {
 	return Config{agents: agents}, nil
 }
 
-// All gives every provider.
+// All returns every provider.
 func All(o Options) []core.Provider {
 	list := own(o)
 	agents := o.Config.agents
@@ -63,7 +63,7 @@ func All(o Options) []core.Provider {
 	return list
 }
 
-// own gives the providers with a package of their own.
+// own returns the providers with a package of their own.
 func own(o Options) []core.Provider {
 	return []core.Provider{
 		claude.New(claude.Options{Runner: o.Runner, PathDirs: o.PathDirs, Logger: o.Logger}),

@@ -52,7 +52,7 @@ func TestProvidersHaveNamesOfTheirOwnAndFilesAddToThem(t *testing.T) {
 	}
 }
 
-func TestAProviderSaysHowItIsSignedIn(t *testing.T) {
+func TestAProviderReportsHowItIsSignedIn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.json")
 	if err := os.WriteFile(file, []byte(`{"providers":{"kimi":{"command":["kimi","acp"],"login":"kimi login"}}}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func (r *reader) refuseUnknown(path string, given map[string]json.RawMessage, fi
 			continue
 		}
 		shown := clip(name, maxShownValue)
-		if near := nearest(shown, names); near != "" {
+		if near := nearestName(shown, names); near != "" {
 			r.problem("unknown argument %s%s (did you mean %s?)", path, shown, near)
 		} else {
 			r.problem("unknown argument %s%s", path, shown)
@@ -129,10 +129,6 @@ func (r *reader) refuseUnknown(path string, given map[string]json.RawMessage, fi
 		}
 	}
 }
-
-// maxShownValue bounds how much of a wrong value or name a message repeats, in
-// bytes.
-const maxShownValue = 60
 
 // readValue reads one value of the kind that v has. what names it in messages.
 func (r *reader) readValue(what string, raw json.RawMessage, v reflect.Value) {
@@ -294,7 +290,7 @@ func (r *reader) wrong(what, wanted string, raw json.RawMessage) {
 func (r *reader) wrongWord(what, got string, words []string) {
 	shown := clip(got, maxShownValue)
 	tail := ""
-	if near := nearest(shown, words); near != "" {
+	if near := nearestName(shown, words); near != "" {
 		tail = " (did you mean " + near + "?)"
 	}
 	if len(words) <= maxShownWords {
@@ -303,9 +299,6 @@ func (r *reader) wrongWord(what, got string, words []string) {
 	}
 	r.problem("%s has no %q%s", what, shown, tail)
 }
-
-// maxShownWords is how many words of a closed list a message repeats.
-const maxShownWords = 16
 
 func span(f field) string {
 	switch {

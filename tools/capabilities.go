@@ -20,23 +20,23 @@ func capabilitiesOf(c core.Capabilities) []capability {
 	out := make([]capability, v.NumField())
 	for i := range out {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		out[i] = capability{name, said(core.Support(v.Field(i).String()))}
+		out[i] = capability{name, supportOf(core.Support(v.Field(i).String()))}
 	}
 	return out
 }
 
-func said(s core.Support) core.Support {
+func supportOf(s core.Support) core.Support {
 	if s == "" {
 		return core.Unsupported
 	}
 	return s
 }
 
-// saidAll writes every capability out.
-func saidAll(c core.Capabilities) core.Capabilities {
+// withAllSupport writes every capability out.
+func withAllSupport(c core.Capabilities) core.Capabilities {
 	v := reflect.ValueOf(&c).Elem()
 	for i := range v.NumField() {
-		v.Field(i).SetString(string(said(core.Support(v.Field(i).String()))))
+		v.Field(i).SetString(string(supportOf(core.Support(v.Field(i).String()))))
 	}
 	return c
 }

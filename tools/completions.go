@@ -9,9 +9,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// maxCompletions is how many values a completion gives: the protocol's bound.
-const maxCompletions = 100
-
 // completer offers ids and names for the arguments of prompts and the variables
 // of resource templates: those that begin with what is typed.
 type completer struct{ *surface }

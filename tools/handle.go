@@ -91,7 +91,7 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 		c := s.newCall(ctx, t.name)
 		if s.opts.Telemetry != nil {
 			end := s.opts.Telemetry.Begin(core.Operation{Name: core.OpToolCall, Command: t.name})
-			defer func() { end(c.ended(res)) }()
+			defer func() { end(c.endedAs(res)) }()
 		}
 		defer func() {
 			if p := recover(); p != nil {
@@ -111,15 +111,15 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 		if key := keyOf(fields, &in); key != "" {
 			c.once = core.Once{Tool: t.name, Key: key, Args: given.canonical()}
 		}
-		if err := c.nextRound(req); err != nil {
+		if err := c.resumeRound(req); err != nil {
 			return c.failure(err), nil
 		}
 		out, err := t.run(ctx, c, in)
 		if err != nil {
 			return c.failure(err), nil
 		}
-		if c.ask != nil {
-			return c.ask, nil
+		if c.inputRequest != nil {
+			return c.inputRequest, nil
 		}
 		res = c.result(out)
 		if f, ok := any(out).(interface{ failed() bool }); ok {
@@ -129,8 +129,8 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 	}
 }
 
-// ended says how the call ended, for telemetry.
-func (c *call) ended(res *mcp.CallToolResult) core.Ended {
+// endedAs says how the call ended, for telemetry.
+func (c *call) endedAs(res *mcp.CallToolResult) core.Ended {
 	switch {
 	case c.ctx.Err() != nil:
 		return core.Ended{Ending: core.EndedAborted, Code: c.code}
@@ -145,25 +145,25 @@ func (c *call) ended(res *mcp.CallToolResult) core.Ended {
 // call is one running call.
 type call struct {
 	*surface
-	ctx      context.Context // the caller's: its end is the end of the wait
-	tool     string
-	caller   core.Caller
-	once     core.Once
-	given    given
-	progress *progress
-	budget   int // of each half of the reply, in bytes
-	askedOf  int // requests that the reply shows whole
-	asked    int // how much content the caller asked for, in bytes
-	now      time.Time
-	round    roundState          // of a call that its client makes again
-	begun    string              // the turn that this call began
-	notes    []string            // warnings about its start
-	code     core.Code           // of the error that it ended with
-	ask      *mcp.CallToolResult // the reply, when the client's user is to be asked first
+	ctx           context.Context // the caller's: its end is the end of the wait
+	tool          string
+	caller        core.Caller
+	once          core.Once
+	given         given
+	progress      *progress
+	budget        int // of each half of the reply, in bytes
+	requestsShown int // requests that the reply shows whole
+	contentBudget int // how much content the caller asked for, in bytes
+	now           time.Time
+	round         roundState          // of a call that its client makes again
+	startedTurn   string              // the turn that this call began
+	notes         []string            // warnings about its start
+	code          core.Code           // of the error that it ended with
+	inputRequest  *mcp.CallToolResult // the reply, when the client's user is to be asked first
 }
 
 func (s *surface) newCall(ctx context.Context, tool string) *call {
-	c := &call{surface: s, ctx: ctx, tool: tool, caller: s.opts.Owner(ctx), budget: defaultBudget, asked: defaultBudget, now: time.Now()}
+	c := &call{surface: s, ctx: ctx, tool: tool, caller: s.opts.Owner(ctx), budget: defaultBudget, contentBudget: defaultBudget, now: time.Now()}
 	if c.caller.Client == "" {
 		c.caller.Client = clientName(ctx)
 	}
@@ -182,13 +182,10 @@ func clientName(ctx context.Context) string {
 // beside the content, however little was asked for.
 func (c *call) maxBytes(n *int64) {
 	if n != nil {
-		c.asked = int(*n)
-		c.budget = max(minBudget, c.asked)
+		c.contentBudget = int(*n)
+		c.budget = max(minBudget, c.contentBudget)
 	}
 }
-
-// minBudget is what the half of a reply may always take, in bytes.
-const minBudget = 1 << 10
 
 // panicked turns a panic into a reply with an id by which the log names it.
 func (c *call) panicked(p any) *mcp.CallToolResult {

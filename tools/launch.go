@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -29,15 +29,15 @@ type launchArgs struct {
 	Metadata        map[string]string `arg:"metadata"`
 }
 
-func (a launchArgs) config(provider string) core.SessionConfig {
-	return core.SessionConfig{
-		Provider: provider, CWD: a.CWD, Title: a.Title, Model: a.Model, SystemPrompt: a.SystemPrompt,
-		ApprovalMode: core.ApprovalMode(a.ApprovalMode), SandboxMode: core.SandboxMode(a.SandboxMode),
-		ReasoningEffort: a.ReasoningEffort, AllowedTools: a.AllowedTools, DisallowedTools: a.DisallowedTools,
-		AddDirs: a.AddDirs, MCPServers: a.MCPServers, Env: a.Env, ProviderOptions: a.ProviderOptions,
-		OutputSchema: json.RawMessage(a.OutputSchema), AnswerBy: core.AnswerBy(a.AnswerBy), Metadata: a.Metadata,
-		Timeouts: core.Timeouts{TurnRuntime: milliseconds(a.TurnRuntimeMS)},
+// config returns the configuration that the arguments of a call ask for, which
+// core knows by their names.
+func config(args any) core.SessionConfig {
+	var cfg core.SessionConfig
+	v := reflect.ValueOf(args)
+	for _, f := range fieldsOf(v.Type()) {
+		cfg.SetArgument(f.name, v.FieldByIndex(f.index).Interface())
 	}
+	return cfg
 }
 
 // chooseAnswerer keeps requests from waiting for forms that the client cannot
@@ -57,15 +57,6 @@ func (c *call) chooseAnswerer(ctx context.Context, r *core.StartRequest) {
 		r.Config.AnswerBy = core.AnswerByCaller
 		r.Warnings = append(r.Warnings, "This client cannot ask its user, so answer_by is caller: requests come to you.")
 	}
-}
-
-// orNone gives a duration, zero when none was given, and for 0 the one that
-// means no limit.
-func orNone(ms *int64) time.Duration {
-	if ms != nil && *ms == 0 {
-		return -1
-	}
-	return milliseconds(ms)
 }
 
 // milliseconds gives a duration, zero when none was given.

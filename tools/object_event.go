@@ -26,8 +26,8 @@ type eventObject struct {
 	Data          json.RawMessage `json:"data"`
 	Raw           json.RawMessage `json:"raw,omitempty"`
 
-	asked  *requestObject // the request of a request_created
-	joined *piece         // set when Data is to be written from several events
+	request *requestObject // the request of a request_created
+	merged  *mergedEvent   // set when Data is to be written from several events
 }
 
 func (c *call) event(e core.Event) *eventObject {
@@ -41,15 +41,15 @@ func (c *call) event(e core.Event) *eventObject {
 			Request *core.Request `json:"request"`
 		}
 		if json.Unmarshal(e.Data, &d) == nil && d.Request != nil {
-			o.asked = c.request(*d.Request)
-			o.Data = encode(map[string]any{"request": o.asked})
+			o.request = c.request(*d.Request)
+			o.Data = encode(map[string]any{"request": o.request})
 		}
 	}
 	return o
 }
 
-// whole adds the envelope.
-func (o *eventObject) whole(e core.Event, raw bool) *eventObject {
+// addEnvelope adds the envelope.
+func (o *eventObject) addEnvelope(e core.Event, raw bool) *eventObject {
 	o.ID, o.SchemaVersion, o.Resource, o.Provider = e.ID, e.SchemaVersion, e.Resource, e.Provider
 	if raw {
 		o.Raw = e.Raw
@@ -72,10 +72,10 @@ func (o *eventObject) nameOnly() {
 	o.Data = encode(e)
 }
 
-// cut makes an event that is larger than a page fit into max bytes. A text in it
+// truncate makes an event that is larger than a page fit into max bytes. A text in it
 // keeps its beginning and end; data without such a text comes as the beginning
 // of its JSON.
-func (o *eventObject) cut(max int) {
+func (o *eventObject) truncate(max int) {
 	if len(encode(o)) <= max {
 		return
 	}
@@ -119,17 +119,17 @@ func (s jsonSlot) apply(max int) {
 	if json.Unmarshal(s.src, &v) != nil {
 		return
 	}
-	*s.dst = encode(cutStrings(v, max, s.more))
+	*s.dst = encode(truncateStrings(v, max, s.more))
 }
 
-func cutStrings(v any, max int, more func(int) string) any {
+func truncateStrings(v any, max int, more func(int) string) any {
 	switch v := v.(type) {
 	case string:
-		text, _ := longText{v, more}.cut(max)
+		text, _ := longText{v, more}.truncate(max)
 		return text
 	case []any:
 		for i := range v {
-			v[i] = cutStrings(v[i], max, more)
+			v[i] = truncateStrings(v[i], max, more)
 		}
 	case map[string]any:
 		for k := range v {
@@ -137,7 +137,7 @@ func cutStrings(v any, max int, more func(int) string) any {
 				v[k] = text[:min(len(text), max/4*4)] // the beginning, which can be decoded
 				continue
 			}
-			v[k] = cutStrings(v[k], max, more)
+			v[k] = truncateStrings(v[k], max, more)
 		}
 	}
 	return v

@@ -41,10 +41,10 @@ type processObject struct {
 	Output      *outputObject   `json:"output,omitempty"`
 	Tail        string          `json:"tail,omitempty"`
 
-	shrink  []slot
-	pattern string // that the call looks for, "" for none
-	after   uint64 // from where it looks
-	step    bool   // said in short
+	shrink       []slot
+	pattern      string // that the call looks for, "" for none
+	after        uint64 // from where it looks
+	dialogueStep bool   // said in short
 }
 
 // matchObject is where an awaited pattern was found.
@@ -73,7 +73,7 @@ func (c *call) process(p core.ProcessSnapshot) *processObject {
 		o.shrink = append(o.shrink, textSlot{dst: &o.Argv[i], src: longText{p.Argv[i], whole}})
 	}
 	if p.Error != nil {
-		message := fewDirs(p.Error.Message)
+		message := shortenDirs(p.Error.Message)
 		o.Error = &turnError{Code: p.Error.Code, Message: message}
 		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{message, whole}})
 	}
@@ -83,15 +83,15 @@ func (c *call) process(p core.ProcessSnapshot) *processObject {
 	return o
 }
 
-// look notes what the call looked for, and whether it was in vain.
-func (o *processObject) look(pattern string, after uint64) {
+// scan notes what the call looked for, and whether it was in vain.
+func (o *processObject) setPattern(pattern string, after uint64) {
 	o.pattern, o.after = pattern, after
 	o.Unmatched = pattern != "" && o.Matched == nil
 }
 
 // shorten leaves out of one step of a dialogue what no step changes.
 func (o *processObject) shorten() {
-	o.step = true
+	o.dialogueStep = true
 	o.Title, o.PID, o.StartedAt, o.Metadata = "", 0, nil, nil
 	o.shrink = slices.DeleteFunc(o.shrink, func(s slot) bool {
 		raw, ok := s.(rawSlot)
@@ -99,10 +99,11 @@ func (o *processObject) shorten() {
 	})
 }
 
-func (o *processObject) slots() []slot             { return o.shrink }
+func (o *processObject) slots() []slot { return o.shrink }
+
 func (o *processObject) links() []mcp.ResourceLink { return nil }
 
-func (o *processObject) state() string {
+func (o *processObject) stateLine() string {
 	s := fmt.Sprintf("%s %s", o.ProcessID, o.Status)
 	if o.ExitCode != nil {
 		s += fmt.Sprintf(" with code %d", *o.ExitCode)
@@ -113,26 +114,26 @@ func (o *processObject) state() string {
 	if o.Reason != "" {
 		s += fmt.Sprintf(" (%s)", o.Reason)
 	}
-	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, ", s, sayDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes)
-	if o.step && o.Output != nil {
+	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, ", s, proseDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes)
+	if o.dialogueStep && o.Output != nil {
 		// Cursor is where the step began, and this is where its reader has come.
 		s += fmt.Sprintf("read up to %d.", o.Output.To)
 	} else {
 		s += fmt.Sprintf("cursor %d.", o.Cursor)
 	}
 	if o.Leftover > 0 {
-		s += fmt.Sprintf(" It left %s running, which close ends.", sayCount(o.Leftover, "other"))
+		s += fmt.Sprintf(" It left %s running, which close ends.", proseCount(o.Leftover, "other"))
 	}
 	return s
 }
 
 func (o *processObject) prose() prose {
-	p := o.lines()
+	p := o.proseHead()
 	if o.Matched != nil {
 		p.lines = append(p.lines, fmt.Sprintf("matched on %s at %d: %s", o.Matched.Stream, o.Matched.Seq, oneLine(o.Matched.Line, maxWarning)))
 	}
 	if o.Unmatched {
-		p.lines = append(p.lines, sayUnmatched(o.pattern))
+		p.lines = append(p.lines, proseUnmatched(o.pattern))
 	}
 	switch {
 	case o.Output != nil:
@@ -143,18 +144,46 @@ func (o *processObject) prose() prose {
 	return p
 }
 
-// sayUnmatched says that a pattern was looked for in vain.
-func sayUnmatched(pattern string) string {
+// proseUnmatched says that a pattern was looked for in vain.
+func proseUnmatched(pattern string) string {
 	return fmt.Sprintf("no line matched %q", clip(pattern, maxShownValue))
 }
 
-func (o *processObject) lines() prose {
-	p := prose{lines: []string{o.state()}}
-	if !o.step {
+func (o *processObject) proseHead() prose {
+	p := prose{lines: []string{o.stateLine()}}
+	if !o.dialogueStep {
 		p.lines = append(p.lines, clip("command: "+strings.Join(append([]string{o.Executable}, o.Argv...), " "), maxWarning)+" in "+o.CWD)
 	}
 	if o.Error != nil {
 		p.lines = append(p.lines, fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning)))
 	}
 	return p
+}
+
+// processReply makes the object of a process with its last lines.
+func (c *call) processReply(r core.Resource) *processObject {
+	o := c.processObject(r)
+	since, ok := c.given["after"].(*int64)
+	if c.tool == "await" {
+		after := uint64(0)
+		if ok {
+			after = uint64(*since)
+		}
+		o.setPattern(c.given.word("pattern"), after)
+	}
+	if ok && c.tool == "await" {
+		c.addOutput(o, uint64(*since))
+	} else {
+		c.addTail(o)
+	}
+	c.afterProcess(o)
+	return o
+}
+
+func (c *call) processObject(r core.Resource) *processObject {
+	o := c.process(*r.Process)
+	if m := r.Matched; m != nil {
+		o.Matched = &matchObject{Seq: m.Seq, Stream: m.Stream, Line: m.Line}
+	}
+	return o
 }

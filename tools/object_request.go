@@ -61,7 +61,7 @@ func (c *call) request(q core.Request) *requestObject {
 		Actions: q.Actions, Scopes: q.Scopes, CreatedAt: utc(q.CreatedAt), ExpiresAt: utc(q.ExpiresAt),
 		AskedUser: q.AskedUser, Questions: q.Questions,
 	}
-	if o.asking = beingAsked(q); o.asking {
+	if o.asking = isBeingAsked(q); o.asking {
 		o.AskedUser = "" // the person has said nothing yet
 	}
 	if r := q.Resolution; r != nil {
@@ -120,69 +120,4 @@ func (o *requestObject) links() []mcp.ResourceLink {
 		return o.Turn.links()
 	}
 	return nil
-}
-
-// suggestAnswers adds calls that answer a request, or, where only a person may
-// do so, the one that waits for it.
-func (c *call) suggestAnswers(n *nexts, q *requestObject) {
-	if q.Status != core.RequestPending {
-		return
-	}
-	if c.opts.AnswerByUser || q.asking || q.AskedUser == core.AskedNoAnswer {
-		n.suggest("await", "until a person has answered", args{
-			"ids": []string{q.TurnID}, "ignore_requests": []string{q.RequestID}})
-	}
-	if c.opts.AnswerByUser {
-		return
-	}
-	respond := func(why string, a args) {
-		a["request_id"] = q.RequestID
-		n.suggest("respond", why, a)
-	}
-	for _, a := range q.Actions {
-		switch a {
-		case core.ActionAnswer:
-			q.suggestAnswer(respond)
-		case core.ActionApprove:
-			q.suggestApproval(respond)
-		case core.ActionDeny:
-			respond("refuses this step, the turn goes on", args{"action": a})
-		case core.ActionCancel:
-			respond("refuses and stops the turn", args{"action": a})
-		}
-	}
-}
-
-// suggestApproval says the scope, where the agent offers no approval of just
-// this once: that is for the caller to see before it calls.
-func (o *requestObject) suggestApproval(respond func(string, args)) {
-	if len(o.Scopes) == 0 || slices.Contains(o.Scopes, core.ScopeOnce) {
-		respond("allows it; read it first", args{"action": core.ActionApprove})
-		return
-	}
-	respond("allows it and all alike, which is all that is offered; read it first",
-		args{"action": core.ActionApprove, "scope": o.Scopes[0]})
-}
-
-// suggestAnswer adds the choices of a single question, or the form in which
-// several are answered.
-func (o *requestObject) suggestAnswer(respond func(string, args)) {
-	const shownChoices = 2
-	switch {
-	case len(o.Questions) == 1:
-		for i, ch := range o.Questions[0].Choices {
-			if i < shownChoices {
-				respond("answers: "+oneLine(first(ch.Label, ch.Value), maxPreview), args{"action": "answer", "answer": ch.Value})
-			}
-		}
-	case len(o.Questions) > 1:
-		answers := map[string][]string{}
-		for _, x := range o.Questions {
-			if len(x.Choices) == 0 {
-				return
-			}
-			answers[x.ID] = []string{x.Choices[0].Value}
-		}
-		respond("answers all, here with the first choices", args{"action": "answer", "answers": answers})
-	}
 }

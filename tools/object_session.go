@@ -78,8 +78,8 @@ func (c *call) session(v core.SessionView) *sessionObject {
 	}
 	if v.Last != nil {
 		o.LastTurn = c.turn(*v.Last, nil)
-		c.inSession(o.LastTurn, v.Session)
-		o.LastTurn.repeats = c.repeatsAnswers()
+		c.applySession(o.LastTurn, v.Session)
+		o.LastTurn.repeatsText = c.repeatsAnswers()
 		o.LastTurn.text.more = c.restOfTurn(v.Last.ID)
 		o.shrink = append(o.shrink, o.LastTurn.slots()...)
 	}
@@ -111,7 +111,7 @@ func (o *sessionObject) links() []mcp.ResourceLink {
 	return nil
 }
 
-func (o *sessionObject) state() string {
+func (o *sessionObject) stateLine() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", o.SessionID, o.Status)
 	if o.Reason != "" {
@@ -123,7 +123,7 @@ func (o *sessionObject) state() string {
 	}
 	fmt.Fprintf(&b, " in %s, approval %s, sandbox %s", o.CWD, o.ApprovalMode, o.SandboxMode)
 	if o.QueuedTurns > 0 {
-		fmt.Fprintf(&b, ", %s", sayCount(o.QueuedTurns, "queued turn"))
+		fmt.Fprintf(&b, ", %s", proseCount(o.QueuedTurns, "queued turn"))
 	}
 	if o.Durability != "" && o.Durability != core.Durable {
 		fmt.Fprintf(&b, ", durability %s", o.Durability)
@@ -133,7 +133,7 @@ func (o *sessionObject) state() string {
 }
 
 func (o *sessionObject) prose() prose {
-	p := prose{lines: []string{o.state()}}
+	p := prose{lines: []string{o.stateLine()}}
 	var facts []string
 	if o.Title != "" {
 		facts = append(facts, "title: "+oneLine(o.Title, maxPreview))
@@ -152,17 +152,17 @@ func (o *sessionObject) prose() prose {
 	if len(facts) > 0 {
 		p.lines = append(p.lines, clip(strings.Join(facts, "; "), maxErrorText))
 	}
-	content := askAll(o.PendingRequests, o.PendingTotal)
+	content := proseRequests(o.PendingRequests, o.PendingTotal)
 	if t := o.CurrentTurn; t != nil {
-		p.lines = append(p.lines, "Now: "+t.state())
+		p.lines = append(p.lines, "Now: "+t.stateLine())
 	} else if t := o.LastTurn; t != nil {
-		p.lines = append(p.lines, "Last: "+t.state())
+		p.lines = append(p.lines, "Last: "+t.stateLine())
 	}
-	if t := o.LastTurn; t != nil && t.content() != "" {
+	if t := o.LastTurn; t != nil && t.proseContent() != "" {
 		if o.CurrentTurn != nil {
-			content = append(content, "Last: "+t.state())
+			content = append(content, "Last: "+t.stateLine())
 		}
-		content = append(content, t.content())
+		content = append(content, t.proseContent())
 	}
 	p.content = strings.Join(content, "\n\n")
 	return p

@@ -13,19 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Bounds of a turn's short texts.
-const (
-	maxPreview  = 80  // characters of a prompt
-	maxActivity = 120 // bytes of an activity
-	maxWarning  = 300 // bytes of one warning
-	maxWarnings = 8
-	shownFiles  = 5 // files that prose names
-	shownUntold = 3 // and of those that the agent did not report
-	// maxRepeated bounds an answer in a reply that is not about the answer, in
-	// bytes.
-	maxRepeated = 1 << 10
-)
-
 // turnObject is a turn as callers read it. delegate and interrupt add a field
 // of their own.
 type turnObject struct {
@@ -65,14 +52,14 @@ type turnObject struct {
 	NextOffset        int             `json:"next_offset,omitempty"`
 	Text              string          `json:"text,omitempty"`
 
-	text      longText // what Text shows, cut or whole
-	shrink    []slot   // everything but Text
-	files     []fileObject
-	continues bool // a cut text says where it goes on
+	text            longText // what Text shows, cut or whole
+	shrink          []slot   // everything but Text
+	files           []fileObject
+	showsNextOffset bool // a cut text says where it goes on
 	// sessionEnds says that the session is over, or closes by itself.
 	sessionEnds bool
-	cutAt       int  // where the missing part of the text begins, 0 when none is missing
-	repeats     bool // the caller has most likely read the text: it is shown in short
+	truncatedAt int  // where the missing part of the text begins, 0 when none is missing
+	repeatsText bool // the caller has most likely read the text: it is shown in short
 	pageMax     int  // how long a page of the text may be
 }
 
@@ -116,7 +103,7 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 		Usage: newUsage(t.Usage), CostUSD: t.CostUSD, ProviderSessionID: t.ProviderSessionID,
 		Cursor: t.LastSeq,
 	}
-	c.clock(o, t)
+	c.setTimes(o, t)
 	c.turnError(o, t)
 	for _, f := range t.FilesChanged {
 		o.files = append(o.files, fileObject{Path: f.Path, Kind: f.Kind, Unreported: f.Unreported})
@@ -134,7 +121,7 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 	return o
 }
 
-func (c *call) clock(o *turnObject, t core.Turn) {
+func (c *call) setTimes(o *turnObject, t core.Turn) {
 	since, until := t.StartedAt, t.FinishedAt
 	if since.IsZero() {
 		since = t.AcceptedAt
@@ -163,11 +150,11 @@ func (c *call) turnError(o *turnObject, t core.Turn) {
 	o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{t.Error.Message, c.wholeObject(t.ID)}})
 }
 
-// inSession tells the turn how its session is.
-func (c *call) inSession(o *turnObject, s core.Session) {
+// applySession tells the turn how its session is.
+func (c *call) applySession(o *turnObject, s core.Session) {
 	o.sessionEnds = s.Status == core.StatusClosing || !s.Status.Live()
 	if o.needsSignIn() {
-		o.Error.Hint = signIn(c.h.ProviderSpec(s.Provider).Login)
+		o.Error.Hint = proseSignIn(c.h.ProviderSpec(s.Provider).Login)
 	}
 }
 
@@ -248,25 +235,25 @@ func (s turnTextSlot) apply(max int) {
 		o.page(max)
 		return
 	}
-	if o.repeats {
+	if o.repeatsText {
 		max = min(max, maxRepeated)
 	}
 	var offset int
-	o.Text, offset = o.text.cut(max)
-	o.Truncated, o.cutAt = len(o.text.text) > max, offset
+	o.Text, offset = o.text.truncate(max)
+	o.Truncated, o.truncatedAt = len(o.text.text) > max, offset
 	o.TextBytes, o.NextOffset = 0, 0
 	if o.Truncated {
 		o.TextBytes = len(o.text.text)
-		if o.continues {
+		if o.showsNextOffset {
 			o.NextOffset = offset
 		}
 	}
 }
 
-// page shows the text from Offset on, as much of it as there is room for.
+// eventPage shows the text from Offset on, as much of it as there is room for.
 func (o *turnObject) page(max int) {
 	all := o.text.text
-	end := border(all, *o.Offset+min(max, o.pageMax))
+	end := runeFloor(all, *o.Offset+min(max, o.pageMax))
 	o.Text = all[*o.Offset:end]
 	o.TextBytes, o.NextOffset, o.Truncated = len(all), 0, len(o.Text) < len(all)
 	if end < len(all) {
@@ -298,13 +285,6 @@ func (o *turnObject) links() []mcp.ResourceLink {
 	}
 	return []mcp.ResourceLink{mcp.NewResourceLink("harness://turns/"+o.TurnID+"/text",
 		o.TurnID, "", "text/markdown")}
-}
-
-func encodeMap(m map[string]string) json.RawMessage {
-	if len(m) == 0 {
-		return nil
-	}
-	return encode(m)
 }
 
 // firstRunes is the first n characters of s.

@@ -2,23 +2,14 @@ package tools
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
-
 	"github.com/harness-mcp/harness-mcp/core"
-)
-
-// Bounds of progress notifications.
-const (
-	// progressTick is the shortest time between two notifications.
-	progressTick = time.Second
-	// progressSilence is after how long an unchanged message is said again;
-	// with a tick it keeps below the 10 s that clients are promised.
-	progressSilence = 9 * time.Second
-	// maxProgressMessage bounds a message, in bytes.
-	maxProgressMessage = 200
+	"github.com/harness-mcp/harness-mcp/core/redact"
+	"github.com/mark3labs/mcp-go/server"
 )
 
 // progress tells the client of one call how its work goes on. It sends at most
@@ -82,10 +73,10 @@ func (p *progress) current() string {
 }
 
 // say sets the message that the next notification carries.
-func (p *progress) say(message string) {
+func (p *progress) set(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.message = clip(core.Plain(message), maxProgressMessage)
+	p.message = clip(redact.Plain(message), maxProgressMessage)
 }
 
 // end stops reporting. No notification is sent once it has returned.
@@ -95,4 +86,23 @@ func (p *progress) end() {
 	}
 	close(p.stop)
 	<-p.done
+}
+
+// reportProgress makes a progress message of where awaited resources stand.
+func (c *call) reportProgress(rs []core.Resource) {
+	c.now = time.Now()
+	done := 0
+	var busy []string
+	for _, r := range rs {
+		if r.Done() {
+			done++
+			continue
+		}
+		busy = append(busy, c.compact(r).String())
+	}
+	message := strings.Join(busy, " | ")
+	if len(rs) > 1 {
+		message = fmt.Sprintf("%d of %d done; %s", done, len(rs), message)
+	}
+	c.progress.set(message)
 }

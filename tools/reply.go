@@ -1,26 +1,10 @@
 package tools
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/harness-mcp/harness-mcp/core/redact"
 	"github.com/mark3labs/mcp-go/mcp"
-
-	"github.com/harness-mcp/harness-mcp/core"
-)
-
-// Bounds of a reply, in bytes.
-const (
-	// defaultBudget is what each half of a reply takes at most.
-	defaultBudget = 8 << 10
-	// maxBudget is what a caller may ask for.
-	maxBudget = 1 << 20
-	// linkRoom is kept free in the text half for links to what was cut.
-	linkRoom = 256
-	// timeoutRow is what a reply takes for each id whose wait ran out.
-	timeoutRow = 400
-	// maxNext is how many calls a reply suggests.
-	maxNext = 3
 )
 
 // body is what a tool returns: the structured half, which json encodes in the
@@ -42,94 +26,17 @@ type prose struct {
 	content string
 }
 
-// suggestion is a call that a client can make as it is.
-type suggestion struct {
-	Tool      string         `json:"tool"`
-	Arguments map[string]any `json:"arguments"`
-	Why       string         `json:"why"`
-
-	rest *turnObject // the turn whose cut answer this call reads on
-}
-
-// args are the arguments of a suggestion.
-type args = map[string]any
-
-// nexts is embedded in every object that can be a whole reply, right after its
-// ids and status.
-type nexts struct {
-	Next []suggestion `json:"next,omitempty"`
-}
-
-func (n *nexts) nextCalls() *[]suggestion { return &n.Next }
-
-// suggest adds a call; the first ones are shown.
-func (n *nexts) suggest(tool, why string, a args) {
-	n.Next = append(n.Next, suggestion{Tool: tool, Arguments: a, Why: why})
-}
-
-// suggestRest adds the call that reads on where the answer of a turn is cut. It
-// is shown only in a half of the reply that does cut it.
-func (n *nexts) suggestRest(t *turnObject) {
-	n.Next = append(n.Next, suggestion{Tool: "inspect", Why: "the answer from where it is cut", rest: t})
-}
-
-// settled gives the suggestions as they are once the reply has been cut.
-func settled(next []suggestion) []suggestion {
-	var out []suggestion
-	for _, s := range next {
-		if s.rest != nil {
-			if !s.rest.Truncated {
-				continue
-			}
-			s.Arguments = args{"id": s.rest.TurnID, "offset": s.rest.cutAt}
-		}
-		if len(out) < maxNext {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// nextLine says suggestions in prose.
-func nextLine(next []suggestion) string {
-	if len(next) == 0 {
-		return ""
-	}
-	calls := make([]string, len(next))
-	for i, n := range next {
-		calls[i] = fmt.Sprintf("%s %s (%s)", n.Tool, encode(n.Arguments), n.Why)
-	}
-	return "Next: " + strings.Join(calls, "; or ") + "."
-}
-
-// keepKnown drops suggestions of tools that this server does not offer, and
-// all behind the third that is sure to be shown.
-func (c *call) keepKnown(next []suggestion) []suggestion {
-	out := next[:0]
-	sure := 0
-	for _, n := range next {
-		if !c.offers(n.Tool) || sure == maxNext {
-			continue
-		}
-		if n.rest == nil {
-			sure++
-		}
-		out = append(out, n)
-	}
-	return out
-}
-
 // result shapes a body into a reply whose halves both keep the call's budget.
 func (c *call) result(b body) *mcp.CallToolResult {
 	next := b.nextCalls()
-	all := c.keepKnown(*next)
+	all := c.offeredSuggestions(*next)
 	slots := b.slots()
 	structured := fit(slots, c.budget, func() []byte {
-		*next = settled(all)
+		*next = visibleSuggestions(all)
 		return encode(b)
 	})
 	links := b.links()
-	text := fit(slots, c.budget-linkRoom, func() string { return core.Plain(b.prose().render(settled(all))) })
+	text := fit(slots, c.budget-linkRoom, func() string { return redact.Plain(b.prose().render(visibleSuggestions(all))) })
 	text = clip(text, c.budget) // what no slot could shorten
 	if len(links) == 0 {
 		links = b.links()
@@ -155,9 +62,3 @@ func (p prose) render(next []suggestion) string {
 	}
 	return head + "\n\n" + p.content
 }
-
-// rawJSON is JSON that encodes as it is.
-type rawJSON []byte
-
-// MarshalJSON gives the bytes.
-func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }

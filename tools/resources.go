@@ -16,21 +16,15 @@ const (
 	mimeJSON     = "application/json"
 	mimeMarkdown = "text/markdown"
 	mimePlain    = "text/plain"
-
-	// listedResources is how many live sessions, and processes, resources/list
-	// names. Everything else is reached by template.
-	listedResources = 50
-	// outputTail is how much of a process's output its resource shows, in bytes.
-	outputTail = 64 << 10
 )
 
-// uri is what a client reads: a path of words and ids, and a few parameters.
-type uri struct {
+// resourceURI is what a client reads: a path of words and ids, and a few parameters.
+type resourceURI struct {
 	text string
 	vars map[string]any
 }
 
-func (u uri) word(name string) string {
+func (u resourceURI) word(name string) string {
 	switch v := u.vars[name].(type) {
 	case string:
 		return v
@@ -41,7 +35,7 @@ func (u uri) word(name string) string {
 }
 
 // number is a parameter, nil when it is not given.
-func (u uri) number(name string) (*int64, error) {
+func (u resourceURI) number(name string) (*int64, error) {
 	s := u.word(name)
 	if s == "" {
 		return nil, nil
@@ -57,7 +51,7 @@ func (u uri) number(name string) (*int64, error) {
 // has a variable.
 type resource struct {
 	address, name, title, mime string
-	read                       func(c *call, u uri) (string, error)
+	read                       func(c *call, u resourceURI) (string, error)
 }
 
 func resources() []resource {
@@ -97,13 +91,13 @@ func (s *surface) addResources(srv *server.MCPServer) {
 func (s *surface) reader(r resource) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) (_ []mcp.ResourceContents, err error) {
 		c := s.newCall(ctx, "resources/read")
-		c.budget, c.asked = maxBudget, maxBudget
+		c.budget, c.contentBudget = maxBudget, maxBudget
 		defer func() {
 			if p := recover(); p != nil {
 				err = errors.New(c.panicked(p).Content[0].(mcp.TextContent).Text)
 			}
 		}()
-		text, err := r.read(c, uri{req.Params.URI, req.Params.Arguments})
+		text, err := r.read(c, resourceURI{req.Params.URI, req.Params.Arguments})
 		if err != nil {
 			return nil, errors.New(c.failure(err).Content[0].(mcp.TextContent).Text)
 		}
@@ -111,7 +105,7 @@ func (s *surface) reader(r resource) server.ResourceHandlerFunc {
 	}
 }
 
-func readProviders(c *call, _ uri) (string, error) {
+func readProviders(c *call, _ resourceURI) (string, error) {
 	infos, err := c.h.Providers(c.ctx, "", false)
 	if err != nil {
 		return "", err
@@ -119,8 +113,8 @@ func readProviders(c *call, _ uri) (string, error) {
 	return string(encode(map[string]any{"items": newProviders(infos, false).Providers})), nil
 }
 
-func readList(kind string) func(*call, uri) (string, error) {
-	return func(c *call, _ uri) (string, error) {
+func readList(kind string) func(*call, resourceURI) (string, error) {
+	return func(c *call, _ resourceURI) (string, error) {
 		res, err := c.h.List(c.ctx, c.caller.Owner, core.ListRequest{Kind: listKinds[kind]})
 		if err != nil {
 			return "", err
@@ -130,8 +124,8 @@ func readList(kind string) func(*call, uri) (string, error) {
 }
 
 // readObject reads a resource of one kind: an id of another is not found here.
-func readObject(name string, kind core.ResourceKind) func(*call, uri) (string, error) {
-	return func(c *call, u uri) (string, error) {
+func readObject(name string, kind core.ResourceKind) func(*call, resourceURI) (string, error) {
+	return func(c *call, u resourceURI) (string, error) {
 		r, err := c.h.Get(c.ctx, c.caller.Owner, u.word(name))
 		if err != nil {
 			return "", err
@@ -139,13 +133,13 @@ func readObject(name string, kind core.ResourceKind) func(*call, uri) (string, e
 		if r.Kind != kind {
 			return "", core.Errorf(core.CodeNotFound, "%s is a %s, not a %s", r.ID, r.Kind, kind)
 		}
-		o := c.object(r)
+		o := c.resourceObject(r)
 		*o.nextCalls() = nil // a resource only says what is
 		return string(fit(o.slots(), c.budget, func() []byte { return encode(o) })), nil
 	}
 }
 
-func readText(c *call, u uri) (string, error) {
+func readText(c *call, u resourceURI) (string, error) {
 	r, err := c.h.Get(c.ctx, c.caller.Owner, u.word("turn_id"))
 	if err != nil {
 		return "", err
@@ -154,12 +148,12 @@ func readText(c *call, u uri) (string, error) {
 		return "", core.Errorf(core.CodeNotFound, "%s is a %s, not a turn", r.ID, r.Kind)
 	}
 	o := c.turn(*r.Turn, nil)
-	text, _ := o.text.cut(maxBudget)
+	text, _ := o.text.truncate(maxBudget)
 	return text, nil
 }
 
-func readEvents(name string) func(*call, uri) (string, error) {
-	return func(c *call, u uri) (string, error) {
+func readEvents(name string) func(*call, resourceURI) (string, error) {
+	return func(c *call, u resourceURI) (string, error) {
 		in := replayArgs{ID: u.word(name)}
 		var err error
 		if in.After, err = u.number("after"); err != nil {
@@ -168,8 +162,8 @@ func readEvents(name string) func(*call, uri) (string, error) {
 		if in.Limit, err = u.number("limit"); err != nil {
 			return "", err
 		}
-		c.budget, c.asked = defaultBudget, defaultBudget
-		o, err := c.page(c.ctx, in)
+		c.budget, c.contentBudget = defaultBudget, defaultBudget
+		o, err := c.eventPage(c.ctx, in)
 		if err != nil {
 			return "", err
 		}
@@ -178,7 +172,7 @@ func readEvents(name string) func(*call, uri) (string, error) {
 }
 
 // readOutput gives the newest output of both streams.
-func readOutput(c *call, u uri) (string, error) {
+func readOutput(c *call, u resourceURI) (string, error) {
 	page, err := c.h.Replay(c.ctx, c.caller.Owner, core.ReplayRequest{
 		ID: u.word("process_id"), Types: []core.EventType{core.TypeStdout, core.TypeStderr}, Tail: windowEvents, MaxBytes: windowBytes,
 	})
@@ -187,10 +181,10 @@ func readOutput(c *call, u uri) (string, error) {
 	}
 	var out []byte
 	for _, e := range page.Events {
-		out = append(out, pieceBytes(e)...)
+		out = append(out, deltaBytes(e)...)
 	}
 	text := strings.ToValidUTF8(string(out), "\uFFFD")
-	return text[afterBorder(text, len(text)-outputTail):], nil
+	return text[runeCeil(text, len(text)-outputTail):], nil
 }
 
 // listLive adds what is live to the list of resources.
@@ -217,6 +211,6 @@ func listedResource(r core.Resource) mcp.Resource {
 	if r.Kind == core.KindProcess {
 		path = "harness://processes/"
 	}
-	return mcp.NewResource(path+r.ID, r.ID, mcp.WithResourceTitle(first(row.Title, row.Command, r.ID)),
+	return mcp.NewResource(path+r.ID, r.ID, mcp.WithResourceTitle(firstNonEmpty(row.Title, row.Command, r.ID)),
 		mcp.WithResourceDescription(strings.TrimSpace(row.Provider+" "+row.Status)), mcp.WithMIMEType(mimeJSON))
 }

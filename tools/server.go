@@ -37,22 +37,15 @@ type Options struct {
 	AnswerByUser bool
 }
 
-// DefaultWait is how long await and delegate wait when neither the call nor the
-// operator says.
-const DefaultWait = 45 * time.Second
-
 // LocalOwner is the owner of everything on stdio and on a Unix socket.
 const LocalOwner = "local"
 
-// toolListTTL is how long clients may keep the list of tools, in milliseconds.
-const toolListTTL = 60_000
-
 // surface is what all calls of one server share. It does not change.
 type surface struct {
-	h     backend
-	opts  Options
-	names map[string]bool
-	seal  sealer
+	h      backend
+	opts   Options
+	names  map[string]bool
+	signer stateSigner
 }
 
 // backend is what the tools call of the harness: every method is harness.Harness's.
@@ -91,8 +84,8 @@ func newServer(h backend, opts Options) *server.MCPServer {
 	s := newSurface(h, opts)
 	hooks := new(server.Hooks)
 	hooks.AddAfterListResources(s.listLive)
-	u := newUpdates(s)
-	u.hook(hooks)
+	u := newResourceUpdates(s)
+	u.addHooks(hooks)
 	srv := server.NewMCPServer("harness-mcp", s.opts.Version,
 		server.WithHooks(hooks),
 		server.WithTitle("Coding agents"),
@@ -127,8 +120,8 @@ func newSurface(h backend, opts Options) *surface {
 	if opts.Owner == nil {
 		opts.Owner = func(context.Context) core.Caller { return core.Caller{Owner: LocalOwner} }
 	}
-	s := &surface{h: h, opts: opts, names: map[string]bool{}, seal: sealer{key: make([]byte, 32)}}
-	_, _ = rand.Read(s.seal.key) // it never fails
+	s := &surface{h: h, opts: opts, names: map[string]bool{}, signer: stateSigner{key: make([]byte, 32)}}
+	_, _ = rand.Read(s.signer.key) // it never fails
 	for _, e := range s.entries() {
 		s.names[e.tool.Name] = true
 	}

@@ -35,7 +35,7 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 		req := core.AwaitRequest{
 			IDs: distinct(in.IDs), Any: in.Until == "any", Wait: in.duration(c.opts.Wait),
 			WakeOnRequest:  in.WakeOnRequest == nil || *in.WakeOnRequest,
-			IgnoreRequests: in.IgnoreRequests, Progress: c.sayResources, Pattern: in.Pattern,
+			IgnoreRequests: in.IgnoreRequests, Progress: c.reportProgress, Pattern: in.Pattern,
 		}
 		if in.After != nil {
 			req.After = uint64(*in.After)
@@ -60,9 +60,6 @@ func distinct(ids []string) []string {
 	return out
 }
 
-// manyResults is from how many ids on every result is a short row.
-const manyResults = 17
-
 // awaitObject says where awaited resources stand: the finished ones first and
 // whole, the others in short.
 type awaitObject struct {
@@ -71,10 +68,10 @@ type awaitObject struct {
 	Results   []any    `json:"results"` // an object of its kind, or *rowObject
 	WaitingOn []string `json:"waiting_on,omitempty"`
 
-	done    int
-	asking  []*requestObject
-	elapsed time.Duration
-	shrink  []slot
+	done     int
+	requests []*requestObject
+	elapsed  time.Duration
+	shrink   []slot
 }
 
 func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
@@ -88,9 +85,9 @@ func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
 			if r.Done() || r.Matched != nil {
 				o.done++
 			}
-			o.addBare(c, r, in)
+			o.addMinimal(c, r, in)
 		default:
-			o.addRow(c, r, in, len(res.Results))
+			o.addCompact(c, r, in, len(res.Results))
 		}
 	}
 	c.afterAwait(o, in)
@@ -99,7 +96,7 @@ func (c *call) awaited(in awaitArgs, res core.AwaitResult) *awaitObject {
 
 func (o *awaitObject) addDone(c *call, r core.Resource) {
 	o.done++
-	b := c.object(r)
+	b := c.resourceObject(r)
 	if next := *b.nextCalls(); len(o.Next) == 0 && o.done == 1 {
 		o.Next = next
 	}
@@ -108,30 +105,27 @@ func (o *awaitObject) addDone(c *call, r core.Resource) {
 	o.shrink = append(o.shrink, b.slots()...)
 }
 
-// maxBareAsks is how many of very many rows name what they ask.
-const maxBareAsks = 8
-
-// addBare adds one of very many resources. The first that ask something say
+// addMinimal adds one of very many resources. The first that ask something say
 // what, since that is why the wait is over.
-func (o *awaitObject) addBare(c *call, r core.Resource, in awaitArgs) {
-	row := c.row(r).bare()
+func (o *awaitObject) addMinimal(c *call, r core.Resource, in awaitArgs) {
+	row := c.compact(r).minimal()
 	o.Results = append(o.Results, row)
-	if o.Outcome != core.OutcomeRequest || r.Done() || len(o.asking) >= maxBareAsks {
+	if o.Outcome != core.OutcomeRequest || r.Done() || len(o.requests) >= maxMinimalRequests {
 		return
 	}
 	for _, q := range r.Pending() {
 		if !slices.Contains(in.IgnoreRequests, q.ID) {
 			row.addPending([]core.Request{q})
-			o.asking = append(o.asking, c.request(q))
+			o.requests = append(o.requests, c.request(q))
 			return
 		}
 	}
 }
 
-// addRow adds what goes on; what it asks comes whole, if that woke the caller.
-func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, n int) {
-	asked := &askedRow{rowObject: c.row(r)}
-	o.Results = append(o.Results, asked.rowObject)
+// addCompact adds what goes on; what it asks comes whole, if that woke the caller.
+func (o *awaitObject) addCompact(c *call, r core.Resource, in awaitArgs, n int) {
+	asked := &compactWithRequests{compactObject: c.compact(r)}
+	o.Results = append(o.Results, asked.compactObject)
 	if o.Outcome != core.OutcomeRequest {
 		asked.shorten(n)
 		return
@@ -140,17 +134,17 @@ func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, n int) {
 		if slices.Contains(in.IgnoreRequests, q.ID) {
 			continue
 		}
-		if n > fewResults && len(o.asking) >= maxAskedOfMany || !c.showsWhole() {
+		if n > fewResults && len(o.requests) >= maxRequestsShownOfMany || !c.takeRequestRoom() {
 			asked.PendingTotal++
 			continue
 		}
 		full := c.request(q)
 		asked.Pending = append(asked.Pending, full)
-		o.asking = append(o.asking, full)
+		o.requests = append(o.requests, full)
 		o.shrink = append(o.shrink, full.slots()...)
 	}
 	if len(asked.Pending) == 0 { // others are asked first: these are named
-		asked.PendingRequests = asked.PendingRequests[:min(len(asked.PendingRequests), maxNamedInRow)]
+		asked.PendingRequests = asked.PendingRequests[:min(len(asked.PendingRequests), maxNamedInCompact)]
 		asked.shorten(n)
 		return
 	}
@@ -161,21 +155,21 @@ func (o *awaitObject) addRow(c *call, r core.Resource, in awaitArgs, n int) {
 	o.Results[len(o.Results)-1] = asked
 }
 
-// askedRow is a row whose requests are shown whole.
-type askedRow struct {
-	*rowObject
+// compactWithRequests is a row whose requests are shown whole.
+type compactWithRequests struct {
+	*compactObject
 	Pending      []*requestObject `json:"pending_requests"`
 	PendingTotal int              `json:"pending_requests_total,omitempty"` // when not all are listed
 }
 
 func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 	switch {
-	case o.Outcome == core.OutcomeRequest && len(o.asking) > 0:
+	case o.Outcome == core.OutcomeRequest && len(o.requests) > 0:
 		o.Next = nil
 		if len(o.Results) >= manyResults {
-			o.suggest("inspect", "what it asks", args{"id": o.asking[0].RequestID})
+			o.suggest("inspect", "what it asks", args{"id": o.requests[0].RequestID})
 		}
-		c.suggestAnswers(&o.nexts, o.asking[0])
+		c.suggestAnswers(&o.nexts, o.requests[0])
 	case len(o.WaitingOn) > 0:
 		a := args{"ids": o.WaitingOn}
 		why := "goes on waiting"
@@ -194,10 +188,6 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 		}
 	}
 }
-
-// maxNextPattern is how long a pattern may be that a suggestion repeats, in
-// bytes: the reply to a wait that ran out is small.
-const maxNextPattern = 80
 
 // keepLooking hands pattern and after on to the call that waits for the rest,
 // if a process is among it. It says whether the call is complete so.
@@ -232,16 +222,16 @@ func (o *awaitObject) prose() prose {
 	var line string
 	switch o.Outcome {
 	case core.OutcomeRequest:
-		line = fmt.Sprintf("request_pending: %s for an answer; %d of %d done.", waits(len(o.asking)), o.done, total)
+		line = fmt.Sprintf("request_pending: %s for an answer; %d of %d done.", waits(len(o.requests)), o.done, total)
 	case core.OutcomeTimeout:
 		line = fmt.Sprintf("timeout after %s, no failure: %d of %d done, the work goes on.",
-			sayDuration(o.elapsed.Milliseconds()), o.done, total)
+			proseDuration(o.elapsed.Milliseconds()), o.done, total)
 	default:
 		line = fmt.Sprintf("%s: %d of %d.", o.Outcome, o.done, total)
 	}
 	var content []string
 	for _, r := range o.Results {
-		content = append(content, sayResult(r))
+		content = append(content, proseResult(r))
 	}
 	apart := "\n\n"
 	if total >= manyResults {
@@ -257,9 +247,9 @@ func (o *awaitObject) single() prose {
 		p := r.prose()
 		p.lines[0] = string(o.Outcome) + ": " + p.lines[0]
 		return p
-	case *askedRow:
-		return prose{lines: []string{"request_pending: " + r.String() + "."}, content: r.ask()}
-	case *rowObject:
+	case *compactWithRequests:
+		return prose{lines: []string{"request_pending: " + r.String() + "."}, content: r.proseContent()}
+	case *compactObject:
 		line := string(o.Outcome) + ": "
 		if o.Outcome == core.OutcomeTimeout {
 			line = "timeout, no failure: "
@@ -276,24 +266,24 @@ func waits(n int) string {
 	return fmt.Sprintf("%d requests wait", n)
 }
 
-func (r *askedRow) ask() string {
+func (r *compactWithRequests) proseContent() string {
 	var parts []string
 	for _, q := range r.Pending {
-		parts = append(parts, q.ask())
+		parts = append(parts, q.proseContent())
 	}
 	if more := r.PendingTotal - len(r.Pending); more > 0 {
-		parts = append(parts, sayMoreRequests(more))
+		parts = append(parts, proseMoreRequests(more))
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-func sayResult(r any) string {
+func proseResult(r any) string {
 	switch r := r.(type) {
 	case body:
 		p := r.prose()
 		return strings.TrimSpace(strings.Join(p.lines, "\n") + "\n" + p.content)
-	case *askedRow:
-		return r.String() + ".\n" + r.ask()
+	case *compactWithRequests:
+		return r.String() + ".\n" + r.proseContent()
 	case fmt.Stringer:
 		return r.String() + "."
 	}

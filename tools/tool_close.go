@@ -26,6 +26,6 @@ var closeTool = tool[closeArgs, body]{
 		if err != nil {
 			return nil, err
 		}
-		return c.object(r), nil
+		return c.resourceObject(r), nil
 	},
 }

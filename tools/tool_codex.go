@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -17,10 +16,6 @@ import (
 // CompatCodex is the value of Options.Compat that adds the tools of the MCP
 // server that Codex once had.
 const CompatCodex = "codex"
-
-// codexSlice is how long a person has for an approval, and how long the tools
-// of Codex wait at a time: they return when the turn has ended.
-const codexSlice = 10 * time.Minute
 
 // The codex tools take and give what Codex's own MCP server did, on sessions of
 // ours: threadId is a session_id.
@@ -64,7 +59,7 @@ var codexReplyTool = tool[codexReplyArgs, *codexObject]{
 	hints:       opens,
 	output:      codexOutput,
 	run: func(ctx context.Context, c *call, in codexReplyArgs) (*codexObject, error) {
-		thread := first(in.ThreadID, in.ConversationID)
+		thread := firstNonEmpty(in.ThreadID, in.ConversationID)
 		if thread == "" {
 			return nil, core.Errorf(core.CodeInvalidArgument, "threadId is missing").WithHint("The reply of codex has it.")
 		}
@@ -146,19 +141,19 @@ func (c *call) codexReply(ctx context.Context, thread, prompt string) (core.Turn
 // codex runs a turn to its end. What the client's user does not approve is
 // denied, since a caller of these tools has no way to answer.
 func (c *call) codex(ctx context.Context, start func() (core.Turn, error)) (*codexObject, error) {
-	c.budget, c.asked = maxBudget, maxBudget
-	t, err := c.begin(ctx, start)
+	c.budget, c.contentBudget = maxBudget, maxBudget
+	t, err := c.startTurnOnce(ctx, start)
 	if err != nil {
 		return nil, err
 	}
 	o := &codexObject{ThreadID: t.SessionID}
-	wait := core.AwaitRequest{IDs: []string{t.ID}, Wait: codexSlice, WakeOnRequest: true, Progress: c.sayResources}
+	wait := core.AwaitRequest{IDs: []string{t.ID}, Wait: codexSlice, WakeOnRequest: true, Progress: c.reportProgress}
 	for {
 		res, err := c.await(ctx, wait)
 		if err != nil {
 			return nil, err
 		}
-		if c.ask != nil {
+		if c.inputRequest != nil {
 			return o, nil
 		}
 		r := res.Results[0]
@@ -166,7 +161,7 @@ func (c *call) codex(ctx context.Context, start func() (core.Turn, error)) (*cod
 			return o, c.codexAnswer(ctx, o, *r.Turn)
 		}
 		for _, q := range r.Pending() {
-			if beingAsked(q) || slices.Contains(wait.IgnoreRequests, q.ID) {
+			if isBeingAsked(q) || slices.Contains(wait.IgnoreRequests, q.ID) {
 				continue
 			}
 			wait.IgnoreRequests = append(wait.IgnoreRequests, q.ID)
@@ -212,7 +207,7 @@ func (c *call) codexAnswer(ctx context.Context, o *codexObject, t core.Turn) err
 		o.Content = strings.TrimSpace(text + "\n\nThe turn is " + why + ".")
 	}
 	if o.denied > 0 {
-		o.Content += fmt.Sprintf("\n\n[%s denied: nobody approved.]", sayCount(o.denied, "request"))
+		o.Content += fmt.Sprintf("\n\n[%s denied: nobody approved.]", proseCount(o.denied, "request"))
 	}
 	return nil
 }
@@ -227,10 +222,13 @@ type codexObject struct {
 	none    []suggestion
 }
 
-func (o *codexObject) slots() []slot             { return nil }
+func (o *codexObject) slots() []slot { return nil }
+
 func (o *codexObject) links() []mcp.ResourceLink { return nil }
-func (o *codexObject) nextCalls() *[]suggestion  { return &o.none }
-func (o *codexObject) failed() bool              { return o.isError }
+
+func (o *codexObject) nextCalls() *[]suggestion { return &o.none }
+
+func (o *codexObject) failed() bool { return o.isError }
 
 func (o *codexObject) prose() prose {
 	return prose{lines: []string{"threadId: " + o.ThreadID}, content: o.Content}

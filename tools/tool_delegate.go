@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -33,11 +32,11 @@ var delegateTool = tool[delegateArgs, *turnObject]{
 }
 
 func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, error) {
-	t, err := c.begin(ctx, func() (core.Turn, error) { return c.startTask(ctx, in) })
+	t, err := c.startTurnOnce(ctx, func() (core.Turn, error) { return c.startTask(ctx, in) })
 	if err != nil {
 		return nil, err
 	}
-	o := c.settleTurn(ctx, t, in.duration(c.opts.Wait))
+	o := c.waitForTurn(ctx, t, in.duration(c.opts.Wait))
 	o.SessionStatus = c.finish(ctx, o, in.KeepOpen)
 	return o, nil
 }
@@ -45,8 +44,8 @@ func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, er
 // startTask opens a session, which closes itself after its task unless it is
 // to be kept, and sends the prompt.
 func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error) {
-	c.progress.say("opening " + in.Provider)
-	start := core.StartRequest{Config: in.config(in.Provider), CloseAtRest: !in.KeepOpen, Once: c.once}
+	c.progress.set("opening " + in.Provider)
+	start := core.StartRequest{Config: config(in), CloseAtRest: !in.KeepOpen, Once: c.once}
 	c.chooseAnswerer(ctx, &start)
 	c.notes = start.Warnings
 	v, err := c.h.StartSession(ctx, c.caller, start)
@@ -71,14 +70,8 @@ func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error
 	return t, err
 }
 
-// sendTime bounds the sending of a prompt, which waits for the journal alone.
-const sendTime = 30 * time.Second
-
 // reasonTaskEnded is why delegate closes a session, for the journal.
 const reasonTaskEnded = "the delegated task ended"
-
-// abandonTime bounds the end of a session in which nothing was begun.
-const abandonTime = 30 * time.Second
 
 // abandon closes a session in which nothing was begun.
 func (c *call) abandon(ctx context.Context, session string) {

@@ -28,9 +28,9 @@ var inspectTool = tool[inspectArgs, body]{
 			return nil, err
 		}
 		if in.Offset == nil {
-			o := c.object(r)
+			o := c.resourceObject(r)
 			if t, ok := o.(*turnObject); ok {
-				t.continues = true
+				t.showsNextOffset = true
 			}
 			return o, nil
 		}
@@ -50,7 +50,7 @@ func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
 		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is behind the end: the text has %d bytes", offset, len(all)).
 			WithHint("Use a next_offset, or 0 for the beginning.")
 	}
-	offset, o.pageMax = border(all, offset), c.asked
+	offset, o.pageMax = runeFloor(all, offset), c.contentBudget
 	o.Offset = &offset
 	// Both halves show the same page, since next_offset is one number: what
 	// fits the structured half, where escapes cost room, fits the text half.
@@ -58,13 +58,10 @@ func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
 	o.pageMax = len(o.Text)
 	if o.NextOffset > 0 {
 		a := args{"id": o.TurnID, "offset": o.NextOffset}
-		if c.asked != defaultBudget {
-			a["max_bytes"] = c.asked
+		if c.contentBudget != defaultBudget {
+			a["max_bytes"] = c.contentBudget
 		}
 		o.suggest("inspect", "the next page", a)
 	}
 	return o, nil
 }
-
-// pageRoom is kept free in a page of text for what stands around it, in bytes.
-const pageRoom = 256

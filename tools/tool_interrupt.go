@@ -24,7 +24,7 @@ var interruptTool = tool[interruptArgs, *turnObject]{
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in interruptArgs) (*turnObject, error) {
 		var queued int
-		t, err := c.begin(ctx, func() (core.Turn, error) {
+		t, err := c.startTurnOnce(ctx, func() (core.Turn, error) {
 			r, err := c.h.Interrupt(ctx, c.caller, core.InterruptRequest{
 				SessionID: in.SessionID, TurnID: in.TurnID, ClearQueue: in.ClearQueue, Once: c.once,
 			})
@@ -34,7 +34,7 @@ var interruptTool = tool[interruptArgs, *turnObject]{
 		if err != nil {
 			return nil, err
 		}
-		o := c.settleTurn(ctx, t, in.duration(0))
+		o := c.waitForTurn(ctx, t, in.duration(0))
 		o.QueuedTurns = &queued
 		return o, nil
 	},

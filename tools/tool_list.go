@@ -30,8 +30,7 @@ var listTool = tool[listArgs, *listObject]{
 	hints:  reads,
 	output: listOutput,
 	run: func(ctx context.Context, c *call, in listArgs) (*listObject, error) {
-		const defaultLimit = 50
-		limit := defaultLimit
+		limit := defaultListLimit
 		if in.Limit != nil {
 			limit = int(*in.Limit)
 		}
@@ -44,7 +43,7 @@ var listTool = tool[listArgs, *listObject]{
 			return nil, err
 		}
 		o := c.listed(res)
-		if n := o.fitting(c.budget - listRoom); n < len(o.Items) {
+		if n := o.countFitting(c.budget - listRoom); n < len(o.Items) {
 			// The cursor belongs to a page: ask for the page that fits.
 			req.Limit = n
 			if res, err = c.h.List(ctx, c.caller.Owner, req); err != nil {
@@ -61,13 +60,6 @@ var listTool = tool[listArgs, *listObject]{
 var listKinds = map[string]core.ResourceKind{
 	"sessions": core.KindSession, "turns": core.KindTurn, "requests": core.KindRequest, "processes": core.KindProcess,
 }
-
-const (
-	// listRoom is what a list takes beside its rows, in bytes.
-	listRoom = 700
-	// maxRow is what a row of a list takes at most, in bytes.
-	maxRow = 200
-)
 
 // listObject is a page of rows, newest first.
 type listObject struct {
@@ -141,8 +133,8 @@ func seconds(t time.Time) *time.Time {
 	return &u
 }
 
-// fitting is how many of the rows fit into room, at least one.
-func (o *listObject) fitting(room int) int {
+// countFitting is how many of the rows fit into room, at least one.
+func (o *listObject) countFitting(room int) int {
 	for i, l := range o.Items {
 		if room -= len(encode(l)) + 1; room < 0 {
 			return max(1, i)
@@ -163,16 +155,17 @@ func (c *call) afterList(o *listObject, in listArgs) {
 	o.suggest("list", "the next page", a)
 }
 
-func (o *listObject) slots() []slot             { return nil }
+func (o *listObject) slots() []slot { return nil }
+
 func (o *listObject) links() []mcp.ResourceLink { return nil }
 
 func (o *listObject) prose() prose {
-	line := sayCount(len(o.Items), "row") + ", newest first."
+	line := proseCount(len(o.Items), "row") + ", newest first."
 	switch {
 	case len(o.Items) == 0:
 		line = "Nothing found."
 	case o.NextPage != "":
-		line = sayCount(len(o.Items), "row") + ", newest first; there are more."
+		line = proseCount(len(o.Items), "row") + ", newest first; there are more."
 	}
 	rows := make([]string, len(o.Items))
 	for i, l := range o.Items {
@@ -197,7 +190,7 @@ func (l *listRow) line() string {
 	if l.At != nil {
 		parts = append(parts, l.At.Format(time.RFC3339))
 	}
-	if about := first(l.Title, l.Prompt, l.Command); about != "" {
+	if about := firstNonEmpty(l.Title, l.Prompt, l.Command); about != "" {
 		parts = append(parts, "| "+about)
 	}
 	return strings.Join(parts, " ")

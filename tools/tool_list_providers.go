@@ -71,7 +71,7 @@ func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
 		o.Providers = append(o.Providers, p)
 		if p.Provider == demoProvider {
 			demo = true
-		} else if best == nil || p.fitness() > best.fitness() {
+		} else if best == nil || p.readiness() > best.readiness() {
 			best = p
 		}
 	}
@@ -80,14 +80,14 @@ func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
 		if whole && demo {
 			o.suggest("delegate", "plays its script; it does no work", args{"provider": demoProvider, "prompt": "say hello"})
 		}
-	case best.fitness() == fitForWork:
+	case best.readiness() == readyToWork:
 		o.suggest("delegate", "one task, with your own prompt", args{"provider": best.Provider, "prompt": "<your prompt>"})
 		o.suggest("start_session", "opens a conversation", args{"provider": best.Provider})
 		if !whole {
 			o.suggest("list_providers", "its models and options", args{"provider": best.Provider})
 		}
 	default:
-		o.Note = best.trouble()
+		o.Note = best.problem()
 		if !whole && demo {
 			o.Note += " demo only plays a script."
 		}
@@ -104,24 +104,24 @@ func newProviders(infos []core.ProviderInfo, whole bool) *providersObject {
 const (
 	notReady = iota
 	notSignedIn
-	fitForWork
+	readyToWork
 )
 
-// fitness says how near the provider is to doing work.
-func (p *providerObject) fitness() int {
+// readiness says how near the provider is to doing work.
+func (p *providerObject) readiness() int {
 	switch {
 	case !p.Ready:
 		return notReady
 	case p.Authenticated == "no":
 		return notSignedIn
 	}
-	return fitForWork
+	return readyToWork
 }
 
-// trouble says what keeps the best provider of a list from doing work.
-func (p *providerObject) trouble() string {
-	if p.fitness() == notSignedIn {
-		return p.Provider + " seems not to be signed in. " + signIn(p.login)
+// problem says what keeps the best provider of a list from doing work.
+func (p *providerObject) problem() string {
+	if p.readiness() == notSignedIn {
+		return p.Provider + " seems not to be signed in. " + proseSignIn(p.login)
 	}
 	return "No coding agent is ready: install one."
 }
@@ -134,11 +134,11 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 	def, _ := in.Spec.Transport("")
 	p := &providerObject{
 		Provider: in.Spec.Name, Name: in.Spec.Title, Ready: in.Status.Ready, Reason: oneLine(in.Status.Reason, maxWarning),
-		Version: in.Status.Version, Authenticated: first(in.Status.Authenticated, "unknown"), Transport: def.Name, caps: def.Capabilities,
+		Version: in.Status.Version, Authenticated: firstNonEmpty(in.Status.Authenticated, "unknown"), Transport: def.Name, caps: def.Capabilities,
 		login: in.Spec.Login,
 	}
 	if !whole {
-		p.brief(in)
+		p.setBrief(in)
 		return p
 	}
 	if !p.Ready {
@@ -148,15 +148,15 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 	p.Searched, p.Models = in.Status.Searched, in.Status.Models
 	p.Options = in.Spec.Options
 	for _, t := range in.Spec.Transports {
-		t.Capabilities = saidAll(t.Capabilities)
+		t.Capabilities = withAllSupport(t.Capabilities)
 		p.Transports = append(p.Transports, t)
 	}
 	return p
 }
 
-// brief is a provider among others: of one that is not there, only how to get
+// setBrief is a provider among others: of one that is not there, only how to get
 // it.
-func (p *providerObject) brief(in core.ProviderInfo) {
+func (p *providerObject) setBrief(in core.ProviderInfo) {
 	if p.Ready {
 		p.Capabilities = notNative(p.caps)
 		return
@@ -198,7 +198,7 @@ func (o *providersObject) prose() prose {
 		}
 		lines = append(lines, p.lines()...)
 	}
-	head := fmt.Sprintf("%d of %s ready.", ready, sayCount(len(o.Providers), "provider"))
+	head := fmt.Sprintf("%d of %s ready.", ready, proseCount(len(o.Providers), "provider"))
 	if o.Note != "" {
 		head += " " + o.Note
 	}
@@ -209,7 +209,7 @@ func (p *providerObject) lines() []string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", p.Provider, p.Name)
 	if !p.Ready && len(p.Transports) == 0 { // among others
-		fmt.Fprintf(&b, ": not ready; %s", first(p.Reason, "unusable"))
+		fmt.Fprintf(&b, ": not ready; %s", firstNonEmpty(p.Reason, "unusable"))
 		if p.Install != "" {
 			b.WriteString("; " + p.Install)
 		}
@@ -271,13 +271,13 @@ func transportLine(t core.TransportSpec) string {
 			parts = append(parts, what+" "+strings.Join(list, "|"))
 		}
 	}
-	words("approval_mode", wordsOf(t.Approval))
-	words("sandbox_mode", wordsOf(t.Sandbox))
+	words("approval_mode", stringsOf(t.Approval))
+	words("sandbox_mode", stringsOf(t.Sandbox))
 	words("reasoning_effort", t.Efforts)
 	return strings.Join(parts, ", ")
 }
 
-func wordsOf[T ~string](list []T) []string {
+func stringsOf[T ~string](list []T) []string {
 	out := make([]string, len(list))
 	for i, w := range list {
 		out[i] = string(w)

@@ -73,12 +73,12 @@ func (o *prunedObject) slots() []slot {
 func (o *prunedObject) links() []mcp.ResourceLink { return nil }
 
 func (o *prunedObject) prose() prose {
-	line := fmt.Sprintf("%s deleted.", sayCount(len(o.all), "resource"))
+	line := fmt.Sprintf("%s deleted.", proseCount(len(o.all), "resource"))
 	switch {
 	case o.id != "" && len(o.all) == 0: // a repeated call: the first has deleted it
 		line = fmt.Sprintf("There is no %s any more: nothing deleted.", clip(o.id, maxShownValue))
 	case o.DryRun:
-		line = fmt.Sprintf("%s would be deleted.", sayCount(len(o.all), "resource"))
+		line = fmt.Sprintf("%s would be deleted.", proseCount(len(o.all), "resource"))
 	}
 	return prose{lines: []string{line}, content: strings.Join(o.Pruned, "\n")}
 }

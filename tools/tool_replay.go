@@ -30,7 +30,7 @@ const (
 	viewRaw     = "raw"
 )
 
-func (a replayArgs) view() string { return first(a.View, viewJoined) }
+func (a replayArgs) view() string { return firstNonEmpty(a.View, viewJoined) }
 
 func (a replayArgs) after() uint64 {
 	if a.After == nil {
@@ -40,9 +40,8 @@ func (a replayArgs) after() uint64 {
 }
 
 func (a replayArgs) limit() int {
-	const defaultLimit = 100
 	if a.Limit == nil {
-		return defaultLimit
+		return defaultReplayLimit
 	}
 	return int(*a.Limit)
 }
@@ -62,7 +61,7 @@ var replayTool = tool[replayArgs, *replayObject]{
 			return nil, err
 		}
 		c.maxBytes(in.MaxBytes)
-		o, err := c.page(ctx, in)
+		o, err := c.eventPage(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -132,9 +131,9 @@ func (c *call) afterReplay(o *replayObject, in replayArgs) {
 	}
 }
 
-// unrepeated leaves out of a turn's end, in the joined view, the answer that
+// withoutRepeatedText leaves out of a turn's end, in the joined view, the answer that
 // the text half has just said.
-func unrepeated(e *eventObject, said, view string) *eventObject {
+func withoutRepeatedText(e *eventObject, said, view string) *eventObject {
 	if view != viewJoined || said == "" || !e.Type.EndsTurn() {
 		return e
 	}
@@ -164,7 +163,7 @@ func (o *replayObject) prose() prose {
 	if o.turn != "" {
 		of = o.turn + " in " + o.resource
 	}
-	line := fmt.Sprintf("%s of %s, cursor %d.", sayCount(len(o.Events), "event"), of, o.Cursor)
+	line := fmt.Sprintf("%s of %s, cursor %d.", proseCount(len(o.Events), "event"), of, o.Cursor)
 	if o.More {
 		line = strings.TrimSuffix(line, ".") + ", more follow."
 	}
@@ -177,7 +176,7 @@ func (o *replayObject) prose() prose {
 	lines := make([]string, len(o.Events))
 	said := ""
 	for i, e := range o.Events {
-		lines[i] = sayEvent(unrepeated(e, said, o.View), o.View)
+		lines[i] = proseEvent(withoutRepeatedText(e, said, o.View), o.View)
 		if e.Type == core.TypeMessage {
 			said = textOf(e.Data)
 		}

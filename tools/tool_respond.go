@@ -32,8 +32,8 @@ var respondTool = tool[respondArgs, *requestObject]{
 		if err != nil {
 			return nil, err
 		}
-		o := c.request(told(q))
-		o.Turn = c.turnAfter(ctx, q, in)
+		o := c.request(withoutQuestion(q))
+		o.Turn = c.turnAfterRespond(ctx, q, in)
 		if o.Turn == nil {
 			c.afterRequest(o)
 			return o, nil
@@ -44,9 +44,9 @@ var respondTool = tool[respondArgs, *requestObject]{
 	},
 }
 
-// told is an answered request without what its caller had to read before
+// withoutQuestion is an answered request without what its caller had to read before
 // answering: inspect has it whole.
-func told(q core.Request) core.Request {
+func withoutQuestion(q core.Request) core.Request {
 	if q.Status.Ended() {
 		q.Details, q.Scopes, q.Questions, q.Schema = nil, nil, nil, nil
 	}
@@ -69,19 +69,19 @@ func (c *call) respond(ctx context.Context, in respondArgs) (core.Request, error
 			Content: json.RawMessage(in.Content), Scope: core.Scope(in.Scope), Reason: in.Reason,
 		},
 	})
-	c.begun = q.TurnID
+	c.startedTurn = q.TurnID
 	return q, err
 }
 
-// turnAfter is the turn of an answered request: as it is, or after the wait. It
+// turnAfterRespond is the turn of an answered request: as it is, or after the wait. It
 // is nil when it cannot be read, since the answer was given all the same.
-func (c *call) turnAfter(ctx context.Context, q core.Request, in respondArgs) *turnObject {
+func (c *call) turnAfterRespond(ctx context.Context, q core.Request, in respondArgs) *turnObject {
 	r, err := c.h.Get(ctx, c.caller.Owner, q.TurnID)
 	if err != nil || r.Turn == nil {
 		return nil
 	}
 	if wait := in.duration(0); wait > 0 {
-		return c.settleTurn(ctx, *r.Turn, wait)
+		return c.waitForTurn(ctx, *r.Turn, wait)
 	}
 	return c.turnReply(r, false)
 }

@@ -41,7 +41,7 @@ var sendInputTool = tool[sendInputArgs, *processObject]{
 		if err != nil {
 			return nil, err
 		}
-		o := c.settleProcess(ctx, res.Process, settling{pattern: in.Pattern, after: res.Before, wait: in.duration(0), step: true})
+		o := c.waitForProcess(ctx, res.Process, processWait{pattern: in.Pattern, after: res.Before, wait: in.duration(0), dialogueStep: true})
 		o.Cursor = res.Before
 		return o, nil
 	},

@@ -44,7 +44,7 @@ var startProcessTool = tool[startProcessArgs, *processObject]{
 		if err != nil {
 			return nil, err
 		}
-		return c.settleProcess(ctx, p, settling{pattern: in.Pattern, wait: in.duration(0)}), nil
+		return c.waitForProcess(ctx, p, processWait{pattern: in.Pattern, wait: in.duration(0)}), nil
 	},
 }
 

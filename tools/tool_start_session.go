@@ -38,25 +38,16 @@ var startSessionTool = tool[startSessionArgs, *sessionObject]{
 			return nil, core.Errorf(core.CodeInvalidArgument, "provider is required without resume").
 				WithHint("list_providers says which there are.")
 		}
-		r := in.request(c.once)
+		r := core.StartRequest{Config: config(in), Reuse: core.Reuse(in.Reuse), Resume: in.Resume, Fork: in.Fork, Once: c.once}
 		c.chooseAnswerer(ctx, &r)
 		v, err := c.h.StartSession(ctx, c.caller, r)
 		if err != nil {
 			return nil, err
 		}
 		o := c.session(v)
-		caps := saidAll(v.Capabilities)
+		caps := withAllSupport(v.Capabilities)
 		o.Capabilities = &caps
 		c.afterSession(o)
 		return o, nil
 	},
-}
-
-func (in startSessionArgs) request(once core.Once) core.StartRequest {
-	cfg := in.config(in.Provider)
-	cfg.SessionID, cfg.ProviderSesID, cfg.Fork = in.SessionID, in.ProviderSesID, in.Fork
-	cfg.Skills, cfg.UnsetEnv, cfg.EnvMode, cfg.Transport = in.Skills, in.UnsetEnv, core.EnvMode(in.EnvMode), in.Transport
-	cfg.Timeouts.TurnIdle, cfg.Timeouts.SessionIdle = milliseconds(in.TurnIdleMS), orNone(in.SessionIdleMS)
-	cfg.Timeouts.Request, cfg.Timeouts.Startup = orNone(in.RequestMS), milliseconds(in.StartupMS)
-	return core.StartRequest{Config: cfg, Reuse: core.Reuse(in.Reuse), Resume: in.Resume, Fork: in.Fork, Once: once}
 }

@@ -23,7 +23,7 @@ var steerTool = tool[steerArgs, *turnObject]{
 	hints:  adds,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in steerArgs) (*turnObject, error) {
-		t, err := c.begin(ctx, func() (core.Turn, error) {
+		t, err := c.startTurnOnce(ctx, func() (core.Turn, error) {
 			return c.h.Steer(ctx, c.caller, core.SteerRequest{
 				SessionID: in.SessionID, TurnID: in.TurnID, Input: core.TurnInput{Prompt: in.Prompt}, Once: c.once,
 			})
@@ -31,6 +31,6 @@ var steerTool = tool[steerArgs, *turnObject]{
 		if err != nil {
 			return nil, err
 		}
-		return c.settleTurn(ctx, t, in.duration(0)), nil
+		return c.waitForTurn(ctx, t, in.duration(0)), nil
 	},
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/harness"
 	"github.com/harness-mcp/harness-mcp/core/memstore"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/providers"
 )
@@ -80,7 +81,7 @@ func (k checkCmd) print(std stdio, found []checked) error {
 	}
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, f := range found {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), core.Plain(f.version()), core.Plain(f.place()))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Provider, word(f.Status.Ready), redact.Plain(f.version()), redact.Plain(f.place()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (k checkCmd) print(std stdio, found []checked) error {
 	var searched []string
 	for _, f := range found {
 		for _, line := range f.details() {
-			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, core.Plain(line))
+			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, redact.Plain(line))
 		}
 		// All look in the same places: say them once.
 		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && !slices.Contains(searched, at) {

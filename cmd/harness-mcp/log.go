@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
 // followEvery is how often a journal that another server writes is looked at.
@@ -97,7 +98,7 @@ func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) 
 	}
 	if l.JSON {
 		for _, e := range page.Events {
-			if _, err := fmt.Fprintln(w, core.Plain(string(e))); err != nil {
+			if _, err := fmt.Fprintln(w, redact.Plain(string(e))); err != nil {
 				return after, false, err
 			}
 		}
@@ -106,7 +107,7 @@ func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) 
 	// The text half: a head for callers, an empty line, the steps.
 	_, steps, _ := strings.Cut(r.text(), "\n\n")
 	if steps = strings.TrimRight(steps, "\n"); steps != "" {
-		if _, err := fmt.Fprintln(w, core.Plain(steps)); err != nil {
+		if _, err := fmt.Fprintln(w, redact.Plain(steps)); err != nil {
 			return after, false, err
 		}
 	}

@@ -16,8 +16,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
@@ -87,7 +86,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err := kctx.Run(&c.Common, std); err != nil {
 		text, code := outcomeOf(err)
 		if !errors.Is(err, errSilent) {
-			fmt.Fprintln(std.err, "harness-mcp:", core.Plain(text))
+			fmt.Fprintln(std.err, "harness-mcp:", redact.Plain(text))
 		}
 		return code
 	}

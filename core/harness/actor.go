@@ -28,28 +28,28 @@ type actor struct {
 	inbox inbox          // any goroutine
 	wg    sync.WaitGroup // reader, opener, hangups
 
-	state    machine.State
-	timers   machine.Timers
-	seq      uint64          // of the last event
-	stored   core.Session    // the snapshot on disk
-	fresh    bool            // nothing of this aggregate is on disk yet
-	replace  bool            // the first commit drops an older aggregate of this id
-	taken    bool            // the stored session is not this one's any more
-	leaving  bool            // the server ends
-	gone     bool            // the session leaves nothing behind
-	left     bool            // the registry has forgotten this actor: another may follow
-	batch    []machine.Input // memory of the last drain, used again
-	again    []machine.Input // to be stepped before the inbox
-	quietAt  time.Time
-	waiting  map[machine.Token]chan machine.Reply
-	opens    map[uint64]context.CancelFunc
-	conns    conns
-	reading  uint64           // epoch whose reader runs
-	talks    string           // the provider conversation that the registry knows of
-	redactor *redact.Redactor // of this epoch; nil until needed
-	spans    map[string]span  // where open turns are in the journal
-	catchup  *journal.Catchup // not nil while the store fails
-	observer observer
+	state     machine.State
+	timers    machine.Timers
+	seq       uint64          // of the last event
+	stored    core.Session    // the snapshot on disk
+	fresh     bool            // nothing of this aggregate is on disk yet
+	replace   bool            // the first commit drops an older aggregate of this id
+	taken     bool            // the stored session is not this one's any more
+	leaving   bool            // the server ends: there is no later attempt to store
+	discarded bool            // the session is not kept
+	forgotten bool            // not in the registry any more: another actor may follow
+	batch     []machine.Input // memory of the last drain, used again
+	again     []machine.Input // to be stepped before the inbox
+	quietAt   time.Time
+	waiting   map[machine.Token]chan machine.Reply
+	opens     map[uint64]context.CancelFunc
+	conns     conns
+	reading   uint64           // epoch whose reader runs
+	convID    string           // the provider conversation that the registry has
+	redactor  *redact.Redactor // of this epoch; nil until needed
+	spans     map[string]span  // where open turns are in the journal
+	catchup   *journal.Catchup // not nil while the store fails
+	observer  observer
 
 	ring     journal.Ring              // any goroutine
 	wakes    journal.Wakes             // any goroutine
@@ -58,7 +58,7 @@ type actor struct {
 	conn     atomic.Pointer[core.Conn] // any goroutine: the open conversation, for a kill
 	work     watched                   // any goroutine
 
-	convs []string // provider conversations held; guarded by the harness's lock
+	convs []string // provider conversations reserved; guarded by the registry's lock
 }
 
 // published is what readers see: a state that has been committed.
@@ -86,8 +86,8 @@ func newActor(h *Harness, p core.Provider, s machine.State, seq uint64) *actor {
 // are logged for a session.
 func (a *actor) log() *slog.Logger { return a.host.log.With("session", a.id) }
 
-// serve starts the actor's goroutine. The caller has put the actor into the
-// table. The harness waits for the goroutine at its own end.
+// serve starts the actor's goroutine, which the harness waits for at its own
+// end. The caller has put the actor into the registry.
 func (a *actor) serve() {
 	a.quietAt = time.Now().Add(quietAfter)
 	a.host.wg.Go(a.loop)
@@ -120,7 +120,7 @@ func (a *actor) loop() {
 // timer of the session, the next attempt to reach the store, or the end of its
 // quiet time. The zero time is never.
 func (a *actor) deadline() time.Time {
-	return machine.Earlier(machine.Earlier(a.timers.First(), a.quietAt), a.catchup.Due())
+	return earlier(earlier(a.timers.First(), a.quietAt), a.catchup.Due())
 }
 
 // turn steps a batch and the timers that are due, commits what they want
@@ -166,17 +166,17 @@ func (a *actor) quiet(now time.Time) {
 // settled reports whether the session needs this host no more: it has ended or
 // lost its provider, all of it is stored and no command waits.
 func (a *actor) settled() bool {
-	if a.left {
+	if a.forgotten {
 		return true
 	}
-	if a.gone {
+	if a.discarded {
 		return len(a.opens) == 0 && len(a.conns) == 0
 	}
 	return !a.state.Status().Live() && a.state.Closing == nil && (a.catchup == nil || a.leaving) &&
 		len(a.opens)+len(a.conns)+len(a.again)+len(a.inbox.calls) == 0
 }
 
-// end takes the actor out of the table before it turns callers away, so that a
+// end removes the actor from the registry before it refuses callers, so that a
 // caller that gets errRetired finds another actor or none.
 func (a *actor) end() {
 	a.freeReserved()

@@ -47,20 +47,20 @@ func (a *actor) commit(before mark, batch []machine.Input, out []machine.Effect)
 	}
 }
 
-// build numbers the events and gathers what is to be written.
+// build numbers the events of a batch and collects what is to be written.
 func (a *actor) build(out []machine.Effect) pendingBatch {
 	b := pendingBatch{Batch: core.Batch{Owner: a.owner, Resource: a.id, Instance: a.host.store.Instance(), ExpectSeq: a.seq}}
 	if n := appends(out); n > 0 {
 		b.Events = make([]core.Event, 0, n)
 	}
-	seq, now := a.seq, time.Now() // what a look at the clock costs is a lot for each event
+	seq, now := a.seq, time.Now() // read once: the clock is slow for each event
 	for _, e := range out {
 		switch e := e.(type) {
 		case machine.Append:
 			seq++
-			b.Events = append(b.Events, a.event(e, seq, a.place(&b, e, seq), now))
+			b.Events = append(b.Events, a.event(e, seq, a.trackSpan(&b, e, seq), now))
 		case machine.PutTurn:
-			rec := core.TurnRecord{Turn: a.locate(&b, e.Turn)}
+			rec := core.TurnRecord{Turn: a.fillSpan(&b, e.Turn)}
 			if i := slices.IndexFunc(b.Turns, func(o core.TurnRecord) bool { return o.Turn.ID == rec.Turn.ID }); i >= 0 {
 				b.Turns[i] = rec
 				continue
@@ -95,7 +95,7 @@ func (a *actor) build(out []machine.Effect) pendingBatch {
 	return b
 }
 
-// appends counts the events among effects.
+// appends returns how many events the effects append.
 func appends(out []machine.Effect) (n int) {
 	for _, e := range out {
 		if _, ok := e.(machine.Append); ok {
@@ -105,15 +105,15 @@ func appends(out []machine.Effect) (n int) {
 	return n
 }
 
-// writable says that the session has, or has had, a place in the store:
-// nothing is written of one that never became ready.
+// writable reports whether the session is kept in the store: nothing is written
+// of one that never became ready.
 func (a *actor) writable() bool {
 	return a.state.End != machine.EndGone && a.state.Link != machine.LinkNone && !(a.fresh && a.state.Link == machine.LinkOpening)
 }
 
-// sameSnapshot compares what a row shows, without the clock and the cursor,
-// which move with every event. It is asked for each commit, and so goes without
-// reflection where nothing but a pointer would say the same.
+// sameSnapshot reports whether two rows show the same, without the time and the
+// cursor, which move with every event. It runs for each commit, so it uses
+// reflection only for pointers that differ.
 func sameSnapshot(x, y *core.Session) bool {
 	return x.ID == y.ID && x.Owner == y.Owner && x.Title == y.Title && x.Provider == y.Provider && x.Transport == y.Transport &&
 		x.Status == y.Status && x.Reason == y.Reason && x.CWD == y.CWD && x.Model == y.Model &&
@@ -128,18 +128,18 @@ func sameSnapshot(x, y *core.Session) bool {
 
 func sameValue[T any](x, y *T) bool { return x == y || reflect.DeepEqual(x, y) }
 
-// pendingBatch is a batch on its way to the store, and what becomes true with
-// it.
+// pendingBatch is a batch for the store, and what becomes true with its commit.
 type pendingBatch struct {
 	core.Batch
 	seq   uint64
 	spans []turnSpan // one for each turn of the batch: nearly always one
 }
 
-// span is where a turn stands in the journal.
+// span is where a turn is in the journal: its first and last event, and its last
+// whole message.
 type span struct{ first, last, text uint64 }
 
-// turnSpan is where a turn stands with the batch.
+// turnSpan is the span of a turn with the batch.
 type turnSpan struct {
 	turn string
 	span
@@ -149,7 +149,7 @@ func (b pendingBatch) empty() bool {
 	return len(b.Events) == 0 && len(b.Turns) == 0 && len(b.Requests) == 0 && len(b.Keys) == 0 && b.Session == nil
 }
 
-// span gives where a turn stands, with the batch or before it.
+// span returns the span of a turn with the batch, to be changed.
 func (a *actor) span(b *pendingBatch, turn string) *span {
 	for i := range b.spans {
 		if b.spans[i].turn == turn {
@@ -160,9 +160,9 @@ func (a *actor) span(b *pendingBatch, turn string) *span {
 	return &b.spans[len(b.spans)-1].span
 }
 
-// place notes where a turn stands in the journal, and gives the seq of its
-// last whole message.
-func (a *actor) place(b *pendingBatch, e machine.Append, seq uint64) uint64 {
+// trackSpan extends the span of an event's turn, and returns the seq of its last
+// whole message.
+func (a *actor) trackSpan(b *pendingBatch, e machine.Append, seq uint64) uint64 {
 	if e.TurnID == "" {
 		return 0
 	}
@@ -177,9 +177,9 @@ func (a *actor) place(b *pendingBatch, e machine.Append, seq uint64) uint64 {
 	return s.text
 }
 
-// locate fills in where a turn stands, and leaves a long text to its message
-// event.
-func (a *actor) locate(b *pendingBatch, t core.Turn) core.Turn {
+// fillSpan sets the span of a turn's row. A long text stays in its message event
+// only.
+func (a *actor) fillSpan(b *pendingBatch, t core.Turn) core.Turn {
 	s := a.span(b, t.ID)
 	t.FirstSeq, t.LastSeq = s.first, s.last
 	if len(t.Text) > machine.InlineText && s.text > 0 {
@@ -188,7 +188,8 @@ func (a *actor) locate(b *pendingBatch, t core.Turn) core.Turn {
 	return t
 }
 
-// event makes the envelope, with an id of now.
+// event makes the envelope of an event. Its data are redacted here unless they
+// are a provider's payload, which was redacted on its way in.
 func (a *actor) event(e machine.Append, seq, textSeq uint64, now time.Time) core.Event {
 	data := e.Data
 	if d, ok := data.(*machine.TerminalData); ok && len(d.Result.Text) > machine.InlineText && textSeq > 0 {
@@ -197,7 +198,7 @@ func (a *actor) event(e machine.Append, seq, textSeq uint64, now time.Time) core
 		data = &c
 	}
 	body := core.EncodeData(data)
-	if _, ok := data.(core.Payload); !ok { // what agents report has been redacted on its way in
+	if _, ok := data.(core.Payload); !ok {
 		body = a.red().JSON(body)
 	}
 	if e.Late != "" {
@@ -206,7 +207,7 @@ func (a *actor) event(e machine.Append, seq, textSeq uint64, now time.Time) core
 	return core.Event{
 		SchemaVersion: core.SchemaVersion, ID: core.EventIDAt(now), Resource: a.id, Seq: seq, TurnID: e.TurnID, RequestID: e.RequestID,
 		Provider: a.state.Base.Config.Provider, Type: e.Type, At: a.state.UpdatedAt.UTC(), Data: body,
-		Raw: e.Raw, // which stamp has made JSON of a bounded length
+		Raw: e.Raw, // JSON of a bounded length: see stamp
 	}
 }
 
@@ -222,7 +223,7 @@ func withLate(data json.RawMessage, turn string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"late_turn_id":%s,%s`, id, data[1:]))
 }
 
-// committed takes over what the store has accepted.
+// committed records what the store has accepted.
 func (a *actor) committed(b pendingBatch) {
 	a.seq = b.seq
 	for _, s := range b.spans {

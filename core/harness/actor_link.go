@@ -13,7 +13,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// open runs Provider.Open. Its outcome is always reported, also a late one.
+// open runs Provider.Open in a goroutine. Its outcome is always reported, also a
+// late one.
 func (a *actor) open(e machine.Open) {
 	ctx, cancel := context.WithTimeout(a.host.ctx, e.Config.Timeouts.Startup)
 	a.opens[e.Epoch] = cancel
@@ -34,13 +35,14 @@ func (a *actor) open(e machine.Open) {
 		default:
 			in.Err = boundError(red.Error(startError(err)))
 		}
-		if !a.inbox.post(mail{in: in, conn: conn}) && conn != nil {
+		if !a.inbox.post(report{in: in, conn: conn}) && conn != nil {
 			_ = closeConn(a.host.ctx, conn, 0)
 		}
 	})
 }
 
-// startError gives a failed opening a code that a caller of start can meet.
+// startError returns the error of a failed opening with a code that start
+// documents.
 func startError(err error) *core.Error {
 	var e *core.Error
 	if errors.As(err, &e) {
@@ -50,8 +52,9 @@ func startError(err error) *core.Error {
 		WithHint("list_providers with refresh shows what is wrong; the server's log has more.")
 }
 
-// sendWatched looks at the workspace before the agent gets a turn. Nothing else
-// is sent for the turn before the agent has taken it, so nothing overtakes it.
+// sendWatched looks at the workspace and then sends a turn, in a goroutine of its
+// own. Nothing else is sent for the turn before the agent has accepted it, so the
+// order of ops is kept.
 func (a *actor) sendWatched(op core.StartTurn, conn core.Conn) {
 	epoch, dir := a.state.Epoch, a.state.Base.Config.CWD
 	a.wg.Go(func() {
@@ -59,13 +62,13 @@ func (a *actor) sendWatched(op core.StartTurn, conn core.Conn) {
 			a.log().Debug("looking at the workspace before a turn", "err", err)
 		}
 		if err := conn.Send(op); err != nil {
-			a.inbox.post(mail{in: machine.Notice{Epoch: epoch, Notice: core.OpDone{Op: op.ID,
+			a.inbox.post(report{in: machine.Notice{Epoch: epoch, Notice: core.OpDone{Op: op.ID,
 				Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}}})
 		}
 	})
 }
 
-// observed adds to a turn's end what was seen to change.
+// observed adds to the end of a turn the changes that the workspace shows.
 func (a *actor) observed(n core.Notice) core.Notice {
 	end, ok := n.(core.TurnEnded)
 	if !ok || a.host.work == nil {
@@ -79,59 +82,42 @@ func (a *actor) observed(n core.Notice) core.Notice {
 	return end
 }
 
-// read pulls notices from the open conversation until it ends, redacted and in
-// order. The link counts as lost only when nothing of its tree is left.
+// read starts the goroutine that pulls notices from the open conversation.
 func (a *actor) read() {
-	epoch, conn := a.state.Epoch, a.conns.of(a.state.Epoch)
+	epoch, conn, red := a.state.Epoch, a.conns.of(a.state.Epoch), a.red()
 	a.reading = epoch
 	a.conn.Store(&conn)
-	r := &reader{a: a, epoch: epoch, conn: conn, red: a.red()}
-	a.wg.Go(r.run)
+	a.wg.Go(func() { a.pull(epoch, conn, red) })
 }
 
-// reader is what pulls from one conversation. It waits for most of its life, so
-// run has few words on its stack: a goroutine that has said nothing yet keeps
-// the one it began with.
-type reader struct {
-	a      *actor
-	epoch  uint64
-	conn   core.Conn
-	red    *redact.Redactor
-	filter *redact.NoticeFilter // made for the first notice
-}
-
-func (r *reader) run() {
-	for r.pass(r.conn.Recv(r.a.host.ctx)) {
-	}
-}
-
-// pass hands on what was received. It is not ok at the end of the conversation.
-//
-//go:noinline
-func (r *reader) pass(n core.Notice, err error) (ok bool) {
-	a := r.a
-	if r.filter == nil {
-		r.filter = r.red.Filter()
-	}
-	if err != nil {
-		for _, n := range r.filter.Flush() {
-			a.inbox.post(mail{in: a.stamp(r.epoch, n)})
+// pull hands the notices of one conversation to the loop until it ends, redacted
+// and in order. It is the only reader of the conversation; a full inbox stops
+// it, and with it the agent.
+func (a *actor) pull(epoch uint64, conn core.Conn, red *redact.Redactor) {
+	filter := red.Filter()
+	for {
+		n, err := conn.Recv(a.host.ctx)
+		if err != nil {
+			for _, n := range filter.Flush() {
+				a.inbox.post(report{in: a.stamp(epoch, n)})
+			}
+			a.lostLink(epoch, conn, red, err)
+			return
 		}
-		a.lostLink(r.epoch, r.conn, r.red, err)
-		return false
+		isLong := long(n)
+		list := filter.Filter(a.observed(n))
+		if isLong { // and shortened by now: its memory is free for the next one
+			n = nil
+			runtime.GC()
+		}
+		for _, n := range list {
+			a.inbox.post(report{in: a.stamp(epoch, n)})
+		}
 	}
-	isLong := long(n)
-	list := r.filter.Filter(a.observed(n))
-	if isLong { // and cut now: what comes next takes its memory, not more
-		n = nil
-		runtime.GC()
-	}
-	for _, n := range list {
-		a.inbox.post(mail{in: a.stamp(r.epoch, n)})
-	}
-	return true
 }
 
+// lostLink reports the end of a conversation, once nothing of its process tree
+// is left.
 func (a *actor) lostLink(epoch uint64, conn core.Conn, red *redact.Redactor, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.host.ctx), lostLinkGrace)
 	defer cancel()
@@ -142,11 +128,11 @@ func (a *actor) lostLink(epoch uint64, conn core.Conn, red *redact.Redactor, err
 	if !errors.Is(err, io.EOF) {
 		te.Message = short(red.String(err.Error()), sentenceBytes)
 	}
-	a.inbox.post(mail{in: machine.LinkLost{Epoch: epoch, Err: te}})
+	a.inbox.post(report{in: machine.LinkLost{Epoch: epoch, Err: te}})
 }
 
-// stamp gives a notice the fresh ids that it may need, and bounds its frame and
-// its words.
+// stamp makes an input of a notice: with the fresh ids that it may need, and with
+// its frame and texts bounded.
 func (a *actor) stamp(epoch uint64, n core.Notice) machine.Notice {
 	in := machine.Notice{Epoch: epoch, Notice: limitNotice(n, a.host.limits.DropRaw)}
 	switch n.(type) {
@@ -158,7 +144,8 @@ func (a *actor) stamp(epoch uint64, n core.Notice) machine.Notice {
 	return in
 }
 
-// hangup ends a conversation and its tree, and reports when nothing is left.
+// hangup ends a conversation and its process tree in a goroutine, and reports
+// when nothing is left.
 func (a *actor) hangup(e machine.Hangup) {
 	conn := a.conns.of(e.Epoch)
 	if conn == nil {
@@ -167,27 +154,28 @@ func (a *actor) hangup(e machine.Hangup) {
 	}
 	a.wg.Go(func() {
 		closeConn(a.host.ctx, conn, e.Grace)
-		a.inbox.post(mail{in: machine.HungUp{Epoch: e.Epoch}})
+		a.inbox.post(report{in: machine.HungUp{Epoch: e.Epoch}})
 	})
 }
 
-// closeConn closes politely for grace, by force at once when it is zero.
+// closeConn closes a conversation. It may end by itself within grace and is
+// killed then; at once when grace is zero.
 func closeConn(ctx context.Context, conn core.Conn, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	return conn.Close(ctx)
 }
 
-// killNow ends the conversation from outside the loop, so that a stalled disk
-// never delays a kill. The machine learns of it by the command that follows.
+// killNow ends the conversation from any goroutine, so that a stalled disk never
+// delays a kill. The caller has put the command into the inbox before: see next.
 func (a *actor) killNow() {
 	if c := a.conn.Load(); c != nil {
 		_ = closeConn(a.host.ctx, *c, 0)
 	}
 }
 
-// conns are the conversations that a session has open: the one of its epoch,
-// and those before it whose end is not there yet.
+// conns are the conversations that a session has open: the one of its epoch, and
+// earlier ones that have not ended yet.
 type conns []openConn
 
 type openConn struct {
@@ -195,7 +183,7 @@ type openConn struct {
 	conn  core.Conn
 }
 
-// of gives the conversation of an epoch, nil for none.
+// of returns the conversation of an epoch, nil for none.
 func (c conns) of(epoch uint64) core.Conn {
 	for _, o := range c {
 		if o.epoch == epoch {

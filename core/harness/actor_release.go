@@ -7,20 +7,20 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// release lets out what the commit has made true, in order, and then shows the
-// new state to readers.
+// release carries out the effects of a commit, in order. It runs only after the
+// commit: nothing leaves the process before it is stored.
 func (a *actor) release(out []machine.Effect) {
-	// Before anyone is told: what has ended is the store's, an id that came to
-	// nothing is free again, and a conversation is this session's alone.
+	// The registry comes first: whoever gets a reply finds an ended session in
+	// the store, a discarded id free, and a conversation reserved.
 	if a.state.End == machine.EndGone {
 		a.freeReserved()
 		a.host.forget(a)
 	} else if a.settled() {
-		a.left = true
+		a.forgotten = true
 		a.host.forget(a)
 	}
-	if id := a.state.ProviderSessionID; a.state.Link == machine.LinkUp && id != a.talks {
-		a.talks = id
+	if id := a.state.ProviderSessionID; a.state.Link == machine.LinkUp && id != a.convID {
+		a.convID = id
 		a.host.converse(a, conversation(a.state.Base.Config.Provider, id))
 	}
 	a.view.Store(&published{state: a.state, seq: a.seq})
@@ -46,7 +46,7 @@ func (a *actor) release(out []machine.Effect) {
 		case machine.Hangup:
 			a.hangup(e)
 		case machine.Discard:
-			a.gone = true
+			a.discarded = true
 		}
 	}
 	if a.state.Link == machine.LinkUp && a.reading != a.state.Epoch {
@@ -59,6 +59,7 @@ func (a *actor) release(out []machine.Effect) {
 	a.host.changes.Wake()
 }
 
+// answer sends the one reply to a token, with what only the host knows.
 func (a *actor) answer(r machine.Reply) {
 	if ch := a.waiting[r.Token]; ch != nil {
 		delete(a.waiting, r.Token)
@@ -77,8 +78,8 @@ func (a *actor) answer(r machine.Reply) {
 	}
 }
 
-// send hands an op over. One that the conversation does not take is rejected
-// for certain.
+// send sends an op. One that the conversation does not accept is a definite
+// rejection, which the next turn of the loop steps.
 func (a *actor) send(op core.Op) {
 	conn := a.conns.of(a.state.Epoch)
 	if start, ok := op.(core.StartTurn); ok && a.host.work != nil && conn != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// mark is what a batch that cannot be stored goes back to.
+// mark is the state before a batch, for a batch that cannot be stored.
 type mark struct {
 	state  machine.State
 	timers machine.Timers
@@ -32,4 +32,12 @@ func (a *actor) moveTimers(out []machine.Effect) {
 			a.timers = a.timers.Without(e.Timer)
 		}
 	}
+}
+
+// earlier returns the earlier of two times, of which the zero time is never.
+func earlier(x, y time.Time) time.Time {
+	if x.IsZero() || !y.IsZero() && y.Before(x) {
+		return y
+	}
+	return x
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// The mailbox carries a person's answer to the server that runs the session:
-// `harness-mcp respond` leaves it with the journal, the server takes it within
-// answerPoll, and what became of it is read back the same way. A server looks
-// only while an agent of its own waits for an answer.
+// A person's answer gets to the server that runs the session through the store:
+// "harness-mcp respond" stores it, the server takes it within answerPoll, and its
+// outcome is read back the same way.
 
 // LeaveAnswer answers a request of any owner as the file's owner, wherever its
 // session runs, and returns when the agent took the answer. It works for what
@@ -56,7 +55,7 @@ func answeredTooLate(q core.Request) *core.Error {
 	return machine.NotPending(q.ID, q.Status)
 }
 
-// awaitOutcome waits until the answer is settled or the request has ended.
+// awaitOutcome waits until the answer has an outcome or the request has ended.
 func (h *Harness) awaitOutcome(ctx context.Context, a core.Answer, q core.Request) (core.Request, error) {
 	for {
 		got, err := h.store.Answer(context.WithoutCancel(ctx), a.ID)
@@ -80,6 +79,7 @@ func (h *Harness) awaitOutcome(ctx context.Context, a core.Answer, q core.Reques
 	}
 }
 
+// outcomeOf returns the outcome of an answer as a call returns it.
 func outcomeOf(o *core.AnswerOutcome, q core.Request) (core.Request, error) {
 	if o.Request != nil {
 		q = *o.Request
@@ -90,11 +90,11 @@ func outcomeOf(o *core.AnswerOutcome, q core.Request) (core.Request, error) {
 	return q, nil
 }
 
-// withdraw takes an answer back whose giver leaves.
+// withdraw takes an answer back whose caller leaves.
 func (h *Harness) withdraw(ctx context.Context, a core.Answer) error {
 	sctx, cancel := h.short(context.WithoutCancel(ctx))
 	defer cancel()
-	first, err := h.store.SettleAnswer(sctx, a.ID, core.AnswerOutcome{Code: core.CodeRequestNotPending, Message: "the answer was withdrawn", At: time.Now().UTC()})
+	first, err := h.store.PutOutcome(sctx, a.ID, core.AnswerOutcome{Code: core.CodeRequestNotPending, Message: "the answer was withdrawn", At: time.Now().UTC()})
 	if err != nil {
 		return core.StoreError(err)
 	}
@@ -105,8 +105,9 @@ func (h *Harness) withdraw(ctx context.Context, a core.Answer) error {
 	return ctx.Err()
 }
 
-// mail takes answers that were left for sessions of this server. It looks only
-// while an agent asks something.
+// mail is the goroutine of the harness that takes answers left for sessions of this
+// server. It reads the store every answerPoll, and only while an agent of its own
+// asks something. It ends with the harness.
 func (h *Harness) mail() {
 	var taking sync.Map // by answer id, so that one is taken once
 	for {
@@ -129,12 +130,14 @@ func (h *Harness) mail() {
 	}
 }
 
-// asking says whether a session hosted here waits for an answer.
+// asking reports whether a session hosted here waits for an answer.
 func (h *Harness) asking() bool {
 	return slices.ContainsFunc(h.actorsOf(core.AllOwners), func(a *actor) bool { return a.view.Load().state.Asks() })
 }
 
-// takeAnswers gives the answers that lie there to their sessions.
+// takeAnswers hands the answers that were left to their sessions, each in a
+// goroutine of its own, which ends with the harness. taking has the ids of those
+// under way.
 func (h *Harness) takeAnswers(taking *sync.Map) {
 	ctx, cancel := h.short(h.ctx)
 	defer cancel()
@@ -165,7 +168,7 @@ func (h *Harness) takeAnswer(a core.Answer) {
 	o.At = time.Now().UTC()
 	ctx, cancel := h.short(h.ctx)
 	defer cancel()
-	if _, err := h.store.SettleAnswer(ctx, a.ID, o); err != nil {
+	if _, err := h.store.PutOutcome(ctx, a.ID, o); err != nil {
 		h.log.Warn("saying what became of an answer", "request", a.RequestID, "err", err)
 	}
 }

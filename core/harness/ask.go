@@ -7,11 +7,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// AskUser takes it down that a person is asked to answer a request. A person is
-// asked once: only the first call with AskedNow succeeds. While AskedNow holds,
-// an Await can leave the request aside by its HoldRequest; after For it becomes
-// AskedNoAnswer by itself. An answer goes to Respond, with Caller.User, at any
-// time until the request has ended.
+// AskUser notes that a person is asked to answer a request. A person is asked once:
+// only the first call with AskedNow succeeds. While AskedNow holds, an Await can
+// leave the request aside by its HoldRequest; after For it becomes AskedNoAnswer by
+// itself. An answer goes to Respond, with Caller.User, at any time until the request
+// has ended.
 //
 // Errors: CodeInvalidArgument, CodeNotFound, CodeRequestNotPending,
 // CodeCommandInProgress when a person has been asked before, CodeOtherInstance.

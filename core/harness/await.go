@@ -10,27 +10,27 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Await waits until resources have come to rest, or one of them asks
-// something, or time runs out, which is no error. It ends no work. When ctx
-// ends it returns ctx's error.
+// Await waits until the resources have ended or are idle, or one of them asks
+// something, or r.Wait is over, which is no error. It ends no work. When ctx ends it
+// returns ctx's error. r.Progress is called every progressEvery.
 //
-// With a Pattern a process counts as finished when its output matches, or when
-// it has ended without.
+// With a Pattern a process counts as finished when its output matches, or when it
+// has ended without.
 //
-// Errors: CodeInvalidArgument for a wrong number of ids or a pattern that
-// cannot be used, CodeNotFound, CodeStoreFailed.
+// Errors: CodeInvalidArgument for a wrong number of ids or a pattern that cannot be
+// used, CodeNotFound, CodeStoreFailed.
 func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest) (core.AwaitResult, error) {
 	ids := distinct(r.IDs)
 	if len(ids) == 0 || len(ids) > maxAwaitIDs {
 		return core.AwaitResult{}, core.Errorf(core.CodeInvalidArgument, "await takes 1 to %d ids, not %d", maxAwaitIDs, len(ids)).
 			WithHint("Give turn, session, process or request ids.")
 	}
-	look, err := h.newLook(c.Owner, ids, r)
+	w, err := h.newWaiter(c.Owner, ids, r)
 	if err != nil {
 		return core.AwaitResult{}, err
 	}
-	defer look.end()
-	look.until = time.Now().Add(r.Wait)
+	defer w.end()
+	w.until = time.Now().Add(r.Wait)
 	deadline := time.NewTimer(r.Wait)
 	defer deadline.Stop()
 	var tick <-chan time.Time
@@ -41,14 +41,14 @@ func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest)
 	}
 	over := false
 	for {
-		res, again, err := look.at(ctx)
+		res, again, err := w.at(ctx)
 		if ctx.Err() != nil {
 			return core.AwaitResult{}, ctx.Err()
 		}
 		if err != nil {
 			return core.AwaitResult{}, err
 		}
-		over = over || look.late(again)
+		over = over || w.late(again)
 		if out, done := judge(r, res); done || over {
 			return inOrder(out, res), nil
 		}
@@ -58,8 +58,8 @@ func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest)
 		}
 		for waiting := true; waiting; {
 			select {
-			case <-look.wake:
-				waiting = r.Progress == nil && look.busy()
+			case <-w.wake:
+				waiting = r.Progress == nil && w.busy()
 			case <-poll:
 				waiting = false
 			case <-deadline.C:
@@ -74,7 +74,7 @@ func (h *Harness) Await(ctx context.Context, c core.Caller, r core.AwaitRequest)
 	}
 }
 
-// distinct keeps the first of equal ids.
+// distinct returns ids without repetitions.
 func distinct(ids []string) []string {
 	var out []string
 	for _, id := range ids {
@@ -85,8 +85,8 @@ func distinct(ids []string) []string {
 	return out
 }
 
-// awaited is a resource of a wait. Searching is set while not all of its output
-// was searched for the pattern.
+// awaited is a resource that is waited for. searching is set while not all of its
+// output was searched for the pattern.
 type awaited struct {
 	core.Resource
 	searching bool
@@ -102,8 +102,8 @@ func resources(res []awaited) (out []core.Resource) {
 	return out
 }
 
-// look is one call's view of the resources it waits for.
-type look struct {
+// waiter is the state of one Await.
+type waiter struct {
 	h        *Harness
 	owner    string
 	ids      []string
@@ -114,10 +114,10 @@ type look struct {
 	matchers map[string]*matcher
 }
 
-func (h *Harness) newLook(owner string, ids []string, r core.AwaitRequest) (*look, error) {
-	l := &look{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, hosts: map[string]*actor{}, matchers: map[string]*matcher{}}
+func (h *Harness) newWaiter(owner string, ids []string, r core.AwaitRequest) (*waiter, error) {
+	w := &waiter{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, hosts: map[string]*actor{}, matchers: map[string]*matcher{}}
 	if r.Pattern == "" {
-		return l, nil
+		return w, nil
 	}
 	for _, id := range ids {
 		if !strings.HasPrefix(id, core.PrefixProcess) {
@@ -127,37 +127,36 @@ func (h *Harness) newLook(owner string, ids []string, r core.AwaitRequest) (*loo
 		if err != nil {
 			return nil, err
 		}
-		l.matchers[id] = m
+		w.matchers[id] = m
 	}
-	switch n := len(l.matchers); {
+	switch n := len(w.matchers); {
 	case n == 0:
 		return nil, core.Errorf(core.CodeInvalidArgument, "pattern needs a process, and none is among the ids").WithDetail("field", "pattern")
 	case n > 1 && r.After > 0:
 		return nil, core.Errorf(core.CodeInvalidArgument, "after is a cursor of one process, and %d are among the ids", n).
 			WithHint("Leave after out, or await one process.").WithDetail("field", "after")
 	}
-	return l, nil
+	return w, nil
 }
 
-func (l *look) end() {
-	for _, stop := range l.watched {
+func (w *waiter) end() {
+	for _, stop := range w.watched {
 		stop()
 	}
 }
 
-// at reads the resources, after it has registered for the wakes of those
-// hosted here, so that no change falls between. again says when to look again
-// though nothing wakes, 0 for never: as some live elsewhere, or have output
-// that was not searched yet.
-func (l *look) at(ctx context.Context) (res []awaited, again time.Duration, err error) {
-	for _, id := range l.ids {
-		r, err := l.get(ctx, id)
+// at reads the resources. It registers for the wakes of those hosted here first, so
+// that no change is missed. again is when to read them again though nothing wakes,
+// 0 for never: some are run by other servers, or have output to search.
+func (w *waiter) at(ctx context.Context) (res []awaited, again time.Duration, err error) {
+	for _, id := range w.ids {
+		r, err := w.get(ctx, id)
 		if err != nil {
 			return nil, 0, err
 		}
-		hosted, fresh := l.watch(r)
+		hosted, fresh := w.watch(r)
 		if fresh {
-			if r, err = l.get(ctx, id); err != nil {
+			if r, err = w.get(ctx, id); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -165,8 +164,8 @@ func (l *look) at(ctx context.Context) (res []awaited, again time.Duration, err 
 			again = sooner(again, pollOthers)
 		}
 		var wait time.Duration
-		if m := l.matchers[id]; m != nil {
-			if wait, err = l.search(ctx, m, r); err != nil {
+		if m := w.matchers[id]; m != nil {
+			if wait, err = w.search(ctx, m, r); err != nil {
 				return nil, 0, err
 			}
 			again = sooner(again, wait)
@@ -177,7 +176,7 @@ func (l *look) at(ctx context.Context) (res []awaited, again time.Duration, err 
 	return res, again, nil
 }
 
-// sooner gives the shorter of two waits, of which 0 is none.
+// sooner returns the shorter of two waits, of which 0 is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -185,69 +184,70 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// search looks for the pattern in what a process has said, for a while, and
-// says when to go on, 0 when all of it was searched.
-func (l *look) search(ctx context.Context, m *matcher, r core.Resource) (again time.Duration, err error) {
+// search looks for the pattern in the output of a process for about matchSlice. It
+// returns when to go on, 0 when all output was searched.
+func (w *waiter) search(ctx context.Context, m *matcher, r core.Resource) (again time.Duration, err error) {
 	if m.found != nil || m.searched(r.Process.LastSeq) || m.giveUp(r.Process) {
 		return 0, nil
 	}
-	wait, cancel := context.WithDeadline(ctx, l.until)
+	wait, cancel := context.WithDeadline(ctx, w.until)
 	defer cancel()
-	done, err := l.h.searches.lock(wait, key{owner: l.owner})
+	unlock, err := w.h.searches.lock(wait, key{owner: w.owner})
 	if err != nil {
 		return atOnce, nil
 	}
-	defer done()
+	defer unlock()
 	return m.read(ctx, func(ctx context.Context, after uint64) ([]core.Event, error) {
-		return l.h.events(ctx, core.EventQuery{Owner: l.owner, Resource: r.ID, After: after, Limit: core.MaxPage, MaxBytes: matchPage,
+		return w.h.events(ctx, core.EventQuery{Owner: w.owner, Resource: r.ID, After: after, Limit: core.MaxPage, MaxBytes: matchPage,
 			Types: []core.EventType{core.TypeStdout, core.TypeStderr}})
-	}, r.Process.LastSeq, l.until)
+	}, r.Process.LastSeq, w.until)
 }
 
-// late says that time ran out while there is still output to search.
-func (l *look) late(again time.Duration) bool {
-	return len(l.matchers) > 0 && again > 0 && !time.Now().Before(l.until)
+// late reports whether time ran out while there is output to search.
+func (w *waiter) late(again time.Duration) bool {
+	return len(w.matchers) > 0 && again > 0 && !time.Now().Before(w.until)
 }
 
-// get is Harness.Get, which asks first where the resource was last.
-func (l *look) get(ctx context.Context, id string) (core.Resource, error) {
-	if a := l.hosts[id]; a != nil && l.h.liveActor(a.owner, a.id) == a {
+// get is Harness.Get, but looks first where the resource was found last.
+func (w *waiter) get(ctx context.Context, id string) (core.Resource, error) {
+	if a := w.hosts[id]; a != nil && w.h.liveActor(a.owner, a.id) == a {
 		if r, ok := a.find(id); ok {
 			return r, nil
 		}
 	}
-	r, err := l.h.Get(ctx, l.owner, id)
+	r, err := w.h.Get(ctx, w.owner, id)
 	if err == nil && r.Session != nil && r.Kind != core.KindSession {
-		l.hosts[id] = l.h.liveActor(l.owner, r.Session.Session.ID)
+		w.hosts[id] = w.h.liveActor(w.owner, r.Session.Session.ID)
 	}
 	return r, err
 }
 
-// busy says that all still work and ask nothing, as a glance shows. A wait is
-// woken by every commit of the sessions it is about, and nearly always sees only
-// this; to make a view of them each time took six times as long.
-func (l *look) busy() bool {
-	for _, id := range l.ids {
-		a := l.hosts[id]
-		if a == nil || l.h.liveActor(a.owner, a.id) != a || !a.view.Load().state.Works(id) {
+// busy reports whether all turns still run and ask nothing. A wait is woken by every
+// commit of its sessions and nearly always finds only this, which takes a sixth of
+// the time of making their views.
+func (w *waiter) busy() bool {
+	for _, id := range w.ids {
+		a := w.hosts[id]
+		if a == nil || w.h.liveActor(a.owner, a.id) != a || !a.view.Load().state.Works(id) {
 			return false
 		}
 	}
 	return true
 }
 
-// watch registers for the wakes of a resource that is hosted here, once.
-func (l *look) watch(r core.Resource) (hosted, fresh bool) {
+// watch registers once for the wakes of a resource that is hosted here. fresh is set
+// when it did so now, and the resource is to be read again.
+func (w *waiter) watch(r core.Resource) (hosted, fresh bool) {
 	if r.Kind == core.KindProcess {
-		if l.watched[r.ID] != nil {
+		if w.watched[r.ID] != nil {
 			return true, false
 		}
-		if l.h.processes == nil || r.Done() {
+		if w.h.processes == nil || r.Done() {
 			return false, false
 		}
-		stop, ok := l.h.processes.Watch(l.owner, r.ID, l.wake)
+		stop, ok := w.h.processes.Watch(w.owner, r.ID, w.wake)
 		if ok {
-			l.watched[r.ID] = stop
+			w.watched[r.ID] = stop
 		}
 		// One that is not there any more has ended between the two looks.
 		return ok, true
@@ -255,18 +255,18 @@ func (l *look) watch(r core.Resource) (hosted, fresh bool) {
 	if r.Session == nil {
 		return false, false
 	}
-	a := l.h.liveActor(l.owner, r.Session.Session.ID)
+	a := w.h.liveActor(w.owner, r.Session.Session.ID)
 	if a == nil {
 		return false, false
 	}
-	if l.watched[a] == nil {
-		l.watched[a] = a.wakes.Watch(l.wake)
+	if w.watched[a] == nil {
+		w.watched[a] = a.wakes.Watch(w.wake)
 		return true, true
 	}
 	return true, false
 }
 
-// judge says whether a wait is over, and why.
+// judge returns the outcome of a wait, and whether the wait is over.
 func judge(r core.AwaitRequest, res []awaited) (core.Outcome, bool) {
 	done, asks, matched := 0, false, false
 	for _, x := range res {
@@ -318,8 +318,8 @@ func inOrder(o core.Outcome, res []awaited) core.AwaitResult {
 	return out
 }
 
-// lastSeq tells apart what ended at the same instant: in one session the earlier
-// turn has the lower one.
+// lastSeq orders what ended at the same instant: in one session the earlier turn has
+// the lower one.
 func lastSeq(r core.Resource) uint64 {
 	switch r.Kind {
 	case core.KindTurn:

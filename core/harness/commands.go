@@ -69,8 +69,8 @@ func deref(t *core.Turn) core.Turn {
 	return *t
 }
 
-// checkInput checks what does not depend on the session, and hashes the input
-// so that a repeated turn_id is told from a reused one.
+// checkInput checks what does not depend on the session, and returns the hash of
+// the input: a turn_id that is used again is a repetition if the hash is the same.
 func (h *Harness) checkInput(in core.TurnInput) (string, error) {
 	if strings.TrimSpace(in.Prompt) == "" && len(in.Content) == 0 && len(in.Attachments) == 0 {
 		return "", core.Errorf(core.CodeInvalidArgument, "prompt is empty").WithHint("Say what the agent is to do.").WithDetail("field", "prompt")
@@ -96,7 +96,7 @@ func (h *Harness) checkInput(in core.TurnInput) (string, error) {
 	return h.hash(core.EncodeData(in)), nil
 }
 
-// checkSchema refuses an output_schema that is no schema.
+// checkSchema refuses an output_schema that is not a valid schema.
 func (h *Harness) checkSchema(schema json.RawMessage) error {
 	if len(schema) == 0 || h.schemas == nil {
 		return nil
@@ -125,7 +125,7 @@ func (h *Harness) claimTurn(ctx context.Context, k key, session, hash string) (h
 	return nil, free, nil
 }
 
-// turnUnder gives the turn that has an id already, nil for a free id.
+// turnUnder returns the turn that has an id, nil when the id is free.
 func (h *Harness) turnUnder(ctx context.Context, k key, session, hash string) (*core.Turn, error) {
 	res, err := h.getTurn(ctx, k.owner, k.id)
 	switch {
@@ -143,7 +143,8 @@ func (h *Harness) turnUnder(ctx context.Context, k key, session, hash string) (*
 	return res.Turn, nil
 }
 
-// orElse is the failure of a look-up, or what follows from its success.
+// orElse returns the failure of a look-up, or else the refusal that follows from
+// its success.
 func orElse(failure error, refusal *core.Error) error {
 	if failure != nil {
 		return failure
@@ -151,9 +152,9 @@ func orElse(failure error, refusal *core.Error) error {
 	return refusal
 }
 
-// ask hands a command to a session's actor and waits for its reply. A session
-// that is not live is hosted for it, so that the machine alone decides what it
-// does. command makes the input with the token of the reply.
+// ask hands a command to a session's actor and waits for its reply. command returns
+// the input with the token of the reply. When ctx ends, the command goes on and its
+// reply is dropped.
 func ask[T any](ctx context.Context, h *Harness, owner, id string, command func(machine.Token) machine.Input) (T, error) {
 	var zero T
 	token := h.token()
@@ -174,7 +175,8 @@ func ask[T any](ctx context.Context, h *Harness, owner, id string, command func(
 	}
 }
 
-// hosted gives the actor of a session, reviving one at rest.
+// hosted returns the actor of a session. A session that is not live gets one, so
+// that the machine alone decides what a command does to it.
 func (h *Harness) hosted(ctx context.Context, owner, id string) (*actor, error) {
 	if err := h.refuseIfDown(); err != nil {
 		return nil, err
@@ -349,7 +351,7 @@ func (h *Harness) checkChanges(v core.SessionView, c core.Changes) error {
 	}
 	t, _ := h.providers[v.Session.Provider].Spec().Transport(v.Session.Transport)
 	cfg := core.SessionConfig{Provider: v.Session.Provider, ApprovalMode: c.ApprovalMode, SandboxMode: c.SandboxMode, ReasoningEffort: c.ReasoningEffort}
-	fillModes(&cfg, false)
+	cfg.SetDefaults()
 	return checkModes(cfg, t)
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// lookTimeout bounds one look at a workspace; a turn is not held up longer.
+// lookTimeout limits one look at a workspace. A turn is not delayed for longer.
 const lookTimeout = 3 * time.Second
 
-// watched keeps the looks at the workspace before the turns that run. It is
-// safe for concurrent use.
+// watched has what the workspace looked like before each turn that runs. It is safe
+// for concurrent use.
 type watched struct {
 	mu    sync.Mutex
 	turns map[string]func(context.Context) ([]core.FileEdit, error)
@@ -35,7 +35,7 @@ func (w *watched) begin(ctx context.Context, ws core.Workspace, turn, dir string
 	return nil
 }
 
-// end says what changed during a turn; ok when that is known.
+// end returns what changed during a turn. ok is set when that is known.
 func (w *watched) end(ctx context.Context, turn string) (edits []core.FileEdit, ok bool, err error) {
 	w.mu.Lock()
 	changed := w.turns[turn]

@@ -27,7 +27,7 @@ type Harness struct {
 	registry             // of the sessions hosted here
 	orphans              // of dead servers
 	keys     idempotency // of calls
-	searches locks       // each owner searches output for one pattern at a time, in slices of matchSlice
+	searches locks       // for patterns in output: one at a time of each owner
 	probes   probes
 
 	store     core.Store
@@ -65,20 +65,20 @@ type Config struct {
 	Logger    *slog.Logger // nil: no log
 	// Environ is the server's own environment, for the secrets in it.
 	Environ []string
-	// Workspace sees what agents change; nil believes what they report.
+	// Workspace observes what agents change; with nil only their reports count.
 	Workspace core.Workspace
 	// CheckSchema checks answers for which a schema was given; nil does not.
 	CheckSchema core.SchemaCheck
-	// Telemetry hears what is done; nil for nobody.
+	// Telemetry gets what is done; nil for none.
 	Telemetry core.Telemetry
 	// Processes runs managed processes; nil refuses them.
 	Processes core.Processes
 	// Reap ends what dead servers of the same store left running. It is called
-	// at each look for them, and when one is met in between; nil ends nothing.
+	// at each look for them, and when one is found in between; nil ends nothing.
 	Reap func(context.Context) error
 }
 
-// New makes a harness and begins its housekeeping. Shutdown ends it, and the
+// New returns a harness and starts its housekeeping. Shutdown ends it, and the
 // processes with it; the store stays the caller's to close.
 func New(cfg Config) *Harness {
 	h := &Harness{
@@ -135,7 +135,7 @@ func (h *Harness) Shutdown(ctx context.Context) error {
 	return late
 }
 
-// quitting says that no host goes on.
+// quitting reports whether no actor goes on.
 func (h *Harness) quitting() bool {
 	select {
 	case <-h.quit:
@@ -147,7 +147,7 @@ func (h *Harness) quitting() bool {
 
 func (h *Harness) token() machine.Token { return machine.Token(h.tokens.Add(1)) }
 
-// seen gives what readers see of a hosted session.
+// seen returns what readers see of a hosted session: its last commit.
 func (a *actor) seen() core.SessionView {
 	p := a.view.Load()
 	v := p.state.View()
@@ -163,8 +163,8 @@ func (a *actor) seen() core.SessionView {
 	return v
 }
 
-// redactor returns the redactor of a session's notices. Sessions that bring no
-// secrets of their own share one.
+// redactor returns the redactor of the secrets that a session's agent may repeat.
+// Sessions that bring none of their own share the server's.
 func (h *Harness) redactor(cfg core.SessionConfig) *redact.Redactor {
 	if len(cfg.Env)+len(cfg.MCPServers)+len(cfg.ProviderOptions) == 0 {
 		h.sharedRed.Do(func() { h.shared = redact.New(h.secrets(cfg)) })
@@ -189,7 +189,8 @@ func (h *Harness) secrets(cfg core.SessionConfig) []string {
 	return secrets
 }
 
-// hash is a keyed hash, so that a stored one cannot be tried out offline.
+// hash returns a keyed hash of parts, so that a stored one cannot be guessed
+// offline.
 func (h *Harness) hash(parts ...[]byte) string {
 	m := hmac.New(sha256.New, h.store.Secret())
 	for _, p := range parts {
@@ -204,14 +205,11 @@ func (h *Harness) hash(parts ...[]byte) string {
 }
 
 func (h *Harness) fingerprint(cfg core.SessionConfig) string {
-	secret, _ := json.Marshal(map[string]any{
-		"env": cfg.Env, "mcp": cfg.MCPServers, "skills": cfg.Skills, "options": cfg.ProviderOptions,
-	})
 	cfg.Fingerprint, cfg.SessionID = "", ""
-	return h.hash(core.EncodeData(cfg), secret)
+	return h.hash(core.EncodeData(cfg), core.EncodeData(cfg.Unstored()))
 }
 
-// short bounds a look-up in the store by the store's own deadline.
+// short returns ctx with the deadline of one read of the store.
 func (h *Harness) short(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, h.limits.StoreTimeout)
 }

@@ -132,8 +132,8 @@ func runOnce[T any](ctx context.Context, h *Harness, rec core.KeyRecord,
 	return now(ctx, stored)
 }
 
-// settledKey looks a key up. A claim that was made just now is waited for:
-// another server may be at that call.
+// settledKey looks a key up. It waits, up to claimWait, for a claim younger than
+// claimYoung: another server may be running that call.
 func (h *Harness) settledKey(ctx context.Context, rec core.KeyRecord) (core.KeyRecord, error) {
 	for began := time.Now(); ; {
 		stored, err := h.storedKey(ctx, rec)
@@ -173,10 +173,12 @@ func keyConflict(key string) *core.Error {
 		WithHint("Use a new key for a new call; a repeated call must be the same to the letter, waits aside.")
 }
 
-// claimKey stores a key before an effect that cannot be taken back or joined
-// to a commit. A store that does not take it degrades to this server's memory,
-// as all of its work does: the key then holds for calls to this server, until
-// what it made is stored. With StopOnStoreFailure the call is refused instead.
+// claimKey stores a key before an effect that cannot be undone or stored in the
+// same commit. While the store fails the key is kept in memory, where it holds
+// for calls to this server, until the effect is stored. With StopOnStoreFailure
+// the call is refused instead.
+//
+// Errors: CodeIdempotency when another call has the key, CodeStoreFailed.
 func (h *Harness) claimKey(ctx context.Context, k *core.KeyRecord) error {
 	if k == nil {
 		return nil
@@ -195,9 +197,9 @@ func (h *Harness) claimKey(ctx context.Context, k *core.KeyRecord) error {
 	return nil
 }
 
-// freeKey is told how the call went that claimed a key: the key is free if the
-// call was refused for certain. made is what the key answers for from now on,
-// when nothing stores that by itself.
+// freeKey ends the claim of a key after its call ended with err. The key is free
+// if the call was definitely refused. made is what the key answers for from now
+// on, when no commit stores that.
 func (h *Harness) freeKey(k *core.KeyRecord, err error, made ...core.KeyRecord) {
 	if k == nil || core.IsContext(err) || core.CodeOf(err) == core.CodeResponseUncertain {
 		return

@@ -3,4 +3,4 @@
 package harness_test
 
 // idleBytes under -race, whose code has larger stacks; see the other build.
-const idleBytes = 40 << 10
+const idleBytes = 32 << 10

@@ -16,7 +16,7 @@ import (
 // back-pressure on the agent. All may be used by any goroutine.
 type inbox struct {
 	calls   chan call
-	reports chan mail
+	reports chan report
 	done    chan struct{} // closed at the actor's end: nothing is taken any more
 }
 
@@ -27,8 +27,9 @@ type call struct {
 	reply chan machine.Reply // has room for the reply
 }
 
-// mail is an input from the provider's side; conn comes with an Opened.
-type mail struct {
+// report is an input from the provider's side. conn is set with an Opened that
+// succeeded.
+type report struct {
 	in   machine.Input
 	conn core.Conn
 }
@@ -38,7 +39,7 @@ type mail struct {
 var errRetired = errors.New("core: the session's actor has ended")
 
 func newInbox() inbox {
-	return inbox{calls: make(chan call, inboxCalls), reports: make(chan mail, inboxReports), done: make(chan struct{})}
+	return inbox{calls: make(chan call, inboxCalls), reports: make(chan report, inboxReports), done: make(chan struct{})}
 }
 
 // put hands a command over. It waits while there is no room.
@@ -68,7 +69,7 @@ func (b *inbox) put(ctx context.Context, c call) error {
 
 // post delivers a report and waits while there is no room. It reports whether
 // the actor may still take it.
-func (b *inbox) post(m mail) bool {
+func (b *inbox) post(m report) bool {
 	select {
 	case <-b.done:
 		return false
@@ -104,10 +105,10 @@ func newCall(token machine.Token, in machine.Input) call {
 	return call{in: in, token: token, reply: make(chan machine.Reply, 1)}
 }
 
-// first puts a command into the inbox of an actor that is not in the table yet:
-// whatever becomes of its caller, it is the first that the actor takes. reply
+// putFirst puts a command into the inbox of an actor that is not in the registry
+// yet: it is the first that the actor takes, also when its caller leaves. reply
 // waits for its outcome.
-func (a *actor) first(token machine.Token, in machine.Input) call {
+func (a *actor) putFirst(token machine.Token, in machine.Input) call {
 	c := newCall(token, in)
 	a.inbox.calls <- c // it is empty
 	return c
@@ -138,12 +139,12 @@ func (a *actor) reply(ctx context.Context, c call) (any, error) {
 }
 
 // next waits for work and returns what is there, up to the bounds of one
-// commit. It is not ok when the server ends. Commands come before reports:
-// whoever kills puts the command in first and ends the conversation then, so
-// that end is never met first and taken for a loss.
+// commit. It is not ok when the server ends. Commands come before reports. A
+// forced close first puts its command into the inbox and then kills, so the
+// machine sees the command before the lost link and does not report a crash.
 func (a *actor) next(timer <-chan time.Time) (batch []machine.Input, ok bool) {
 	batch, a.again = append(a.batch[:0], a.again...), nil
-	var first mail // a report that ended the wait
+	var first report // a report that ended the wait
 	room := drainInputs
 	if len(batch) == 0 {
 		if a.host.quitting() {
@@ -169,7 +170,7 @@ func (a *actor) next(timer <-chan time.Time) (batch []machine.Input, ok bool) {
 	}
 	for size := 0; len(batch) < drainInputs && size < drainBytes; {
 		m, ok := first, first.in != nil
-		if first = (mail{}); !ok {
+		if first = (report{}); !ok {
 			if m, ok = poll(a.inbox.reports); !ok {
 				break
 			}
@@ -191,7 +192,7 @@ func poll[T any](ch <-chan T) (x T, ok bool) {
 	}
 }
 
-// accept takes a command over, without what must not be stored.
+// accept returns the input of a command, with what is stored of it redacted.
 func (a *actor) accept(c call) machine.Input {
 	if c.token != 0 {
 		a.waiting[c.token] = c.reply
@@ -219,8 +220,8 @@ func (a *actor) red() *redact.Redactor {
 	return a.redactor
 }
 
-// receive takes a report over and keeps the list of open conversations.
-func (a *actor) receive(m mail) machine.Input {
+// receive returns the input of a report and keeps the list of open conversations.
+func (a *actor) receive(m report) machine.Input {
 	switch in := m.in.(type) {
 	case machine.Opened:
 		delete(a.opens, in.Epoch)

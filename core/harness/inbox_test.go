@@ -29,7 +29,7 @@ func TestSendersThatWaitForRoomAreTakenInOrder(t *testing.T) {
 		a := inboxActor()
 		const all = inboxReports + 7
 		for i := range all {
-			go a.inbox.post(mail{in: machine.Notice{Epoch: uint64(i)}})
+			go a.inbox.post(report{in: machine.Notice{Epoch: uint64(i)}})
 			synctest.Wait()
 		}
 		var got []uint64
@@ -50,11 +50,11 @@ func TestSendersThatWaitForRoomAreTakenInOrder(t *testing.T) {
 }
 
 func TestADrainTakesCommandsFirstAndKeepsItsBounds(t *testing.T) {
-	small := mail{in: machine.Notice{Notice: core.Content{Raw: make([]byte, 10)}}}
-	large := mail{in: machine.Notice{Notice: core.Content{Raw: make([]byte, drainBytes/4)}}}
+	small := report{in: machine.Notice{Notice: core.Content{Raw: make([]byte, 10)}}}
+	large := report{in: machine.Notice{Notice: core.Content{Raw: make([]byte, drainBytes/4)}}}
 	for name, c := range map[string]struct {
 		calls, reports       int
-		report               mail
+		report               report
 		again                int
 		wantCalls, wantMails int
 	}{
@@ -103,7 +103,7 @@ func TestAFullInboxMakesWait(t *testing.T) {
 			}
 		}
 		for range inboxReports {
-			a.inbox.post(mail{})
+			a.inbox.post(report{})
 		}
 		over := make(chan error, 3)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func TestAFullInboxMakesWait(t *testing.T) {
 			t.Errorf("who stops waiting gets %v", err)
 		}
 		go func() { over <- a.inbox.put(t.Context(), call{}) }()
-		go func() { a.inbox.post(mail{}); over <- nil }()
+		go func() { a.inbox.post(report{}); over <- nil }()
 		synctest.Wait()
 		if len(over) != 0 {
 			t.Error("there was room in a full inbox")
@@ -130,7 +130,7 @@ func TestAFullInboxMakesWait(t *testing.T) {
 		if err := a.inbox.put(t.Context(), call{}); !errors.Is(err, errRetired) {
 			t.Errorf("who comes too late gets %v", err)
 		}
-		if a.inbox.post(mail{}) {
+		if a.inbox.post(report{}) {
 			t.Error("a report was taken after the end")
 		}
 	})
@@ -139,7 +139,7 @@ func TestAFullInboxMakesWait(t *testing.T) {
 func TestTheEndAnswersWhoWaitsAndKeepsWhatWasAnsweredBefore(t *testing.T) {
 	for range 20 { // select chooses at random
 		a := inboxActor()
-		answered, unanswered := a.first(1, machine.Close{}), a.first(2, machine.Close{})
+		answered, unanswered := a.putFirst(1, machine.Close{}), a.putFirst(2, machine.Close{})
 		answered.reply <- machine.Reply{Token: 1, Value: "closed"}
 		close(a.inbox.done)
 		if v, err := a.reply(t.Context(), answered); v != "closed" || err != nil {
@@ -167,7 +167,7 @@ func TestAWaitEndsWithTheTimerAndWithTheServer(t *testing.T) {
 		if _, ok := a.next(nil); ok {
 			t.Error("it goes on after the server's end")
 		}
-		a.inbox.post(mail{in: machine.HungUp{}})
+		a.inbox.post(report{in: machine.HungUp{}})
 		if _, ok := a.next(nil); ok {
 			t.Error("a report keeps it going after the server's end")
 		}

@@ -27,11 +27,14 @@ func (h *Harness) checkConfig(c core.Caller, cfg *core.SessionConfig) (core.Prov
 			WithHint("list_providers {provider: %q} shows them.", cfg.Provider)
 	}
 	cfg.Transport = t.Name
-	fillModes(cfg, h.limits.AnswerByUser)
+	cfg.SetDefaults()
+	if h.limits.AnswerByUser {
+		cfg.AnswerBy = core.AnswerByUser
+	}
 	if err := checkModes(*cfg, t); err != nil {
 		return nil, none, err
 	}
-	if err := checkCapabilities(*cfg, t.Capabilities); err != nil {
+	if err := core.CheckCapabilities(*cfg, t.Capabilities); err != nil {
 		return nil, none, err
 	}
 	if err := checkOptions(*cfg, p.Spec()); err != nil {
@@ -46,27 +49,8 @@ func (h *Harness) checkConfig(c core.Caller, cfg *core.SessionConfig) (core.Prov
 	if err := h.checkDirs(c, cfg); err != nil {
 		return nil, none, err
 	}
-	cfg.Timeouts = cfg.Timeouts.WithDefaults()
-	cfg.EnvNames = slices.Sorted(maps.Keys(cfg.Env))
-	cfg.MCPNames = slices.Sorted(maps.Keys(cfg.MCPServers))
-	cfg.SkillNames = cfg.Skills
-	cfg.OptionNames = slices.Sorted(maps.Keys(cfg.ProviderOptions))
+	cfg.NameUnstored()
 	return p, t.Capabilities, nil
-}
-
-func fillModes(cfg *core.SessionConfig, byUser bool) {
-	def := func(dst *string, v string) {
-		if *dst == "" {
-			*dst = v
-		}
-	}
-	def((*string)(&cfg.ApprovalMode), string(core.ApprovalDefault))
-	def((*string)(&cfg.SandboxMode), string(core.SandboxDefault))
-	def((*string)(&cfg.EnvMode), string(core.EnvOverlay))
-	def((*string)(&cfg.AnswerBy), string(core.AnswerByCaller))
-	if byUser {
-		cfg.AnswerBy = core.AnswerByUser
-	}
 }
 
 func checkModes(cfg core.SessionConfig, t core.TransportSpec) error {
@@ -87,26 +71,6 @@ func checkModes(cfg core.SessionConfig, t core.TransportSpec) error {
 	}
 	if cfg.AnswerBy != core.AnswerByCaller && cfg.AnswerBy != core.AnswerByUser {
 		return core.Errorf(core.CodeInvalidArgument, "answer_by is caller or user, not %q", cfg.AnswerBy)
-	}
-	return nil
-}
-
-func checkCapabilities(cfg core.SessionConfig, c core.Capabilities) error {
-	for _, w := range []struct {
-		wanted  bool
-		support core.Support
-		what    string
-	}{
-		{len(cfg.MCPServers) > 0, c.PerSessionMCP, "take mcp_servers"},
-		{len(cfg.Skills) > 0, c.Skills, "take skills"},
-		{len(cfg.OutputSchema) > 0, c.StructuredOutput, "follow an output_schema"},
-		{cfg.ProviderSesID != "" && !cfg.Fork, c.Resume, "resume a conversation"},
-		{cfg.Fork, c.Fork, "fork a conversation"},
-	} {
-		if w.wanted && !w.support.OK() {
-			return core.Errorf(core.CodeCapability, "provider %s cannot %s", cfg.Provider, w.what).
-				WithHint("list_providers {provider: %q} shows what it can do.", cfg.Provider)
-		}
 	}
 	return nil
 }

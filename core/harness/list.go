@@ -115,8 +115,8 @@ func (h *Harness) listSessions(ctx context.Context, q core.ListQuery) ([]listRow
 	return withUnstored(q, rows, func(have map[string]bool) []core.Resource { return h.unstored(q, have) }), nil
 }
 
-// unstored gives the hosted sessions that the store does not know yet: those
-// that open, and those that the store failed to take.
+// unstored returns the hosted sessions that the store does not have: those that are
+// opening, and those that it failed to take.
 func (h *Harness) unstored(q core.ListQuery, have map[string]bool) []core.Resource {
 	var out []core.Resource
 	for _, a := range h.actorsOf(q.Owner) {

@@ -10,8 +10,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// Get gives what an id stands for, as it is now: a session, turn, request or
-// process of the owner. Whatever a dead server left live is put to rest first.
+// Get returns the resource with an id, as it is now: a session, turn, request or
+// process of the owner. What a dead server left of it is recovered first.
 //
 // Errors: CodeNotFound, also for ids of other owners; CodeStoreFailed.
 func (h *Harness) Get(ctx context.Context, owner, id string) (core.Resource, error) {
@@ -40,7 +40,7 @@ func notFound(what, id string) *core.Error {
 	return core.Errorf(core.CodeNotFound, "there is no %s %q", what, id).WithHint("list {kind: %q} shows those there are.", kind)
 }
 
-// readError is the error of a look-up of one resource that failed with err.
+// readError returns the error of a call that could not read one resource.
 func readError(what, id string, err error) error {
 	if core.CodeOf(err) == core.CodeNotFound {
 		return notFound(what, id)
@@ -56,7 +56,7 @@ func (h *Harness) getSession(ctx context.Context, owner, id string) (core.Resour
 	return core.Resource{Kind: core.KindSession, ID: id, Session: &v}, nil
 }
 
-// sessionView gives a session, hosted here or stored.
+// sessionView returns a session, hosted here or stored.
 func (h *Harness) sessionView(ctx context.Context, owner, id string) (core.SessionView, error) {
 	if a := h.liveActor(owner, id); a != nil {
 		return a.seen(), nil
@@ -75,7 +75,7 @@ func (h *Harness) sessionView(ctx context.Context, owner, id string) (core.Sessi
 	return h.storedView(ctx, rec)
 }
 
-// storedView builds the view of a session that this instance does not host.
+// storedView returns a session that this instance does not host.
 func (h *Harness) storedView(ctx context.Context, rec core.SessionRecord) (core.SessionView, error) {
 	s := rec.Session
 	v := core.SessionView{Session: s, Instance: core.InstanceOf(rec.Instance)}
@@ -121,7 +121,7 @@ func (h *Harness) storedView(ctx context.Context, rec core.SessionRecord) (core.
 	return v, nil
 }
 
-// turnIn finds a turn in a session as it is now.
+// turnIn returns the turn with an id in a session as it is now, or nil.
 func turnIn(v core.SessionView, id string) *core.Turn {
 	if v.Current != nil && v.Current.ID == id {
 		return v.Current
@@ -137,7 +137,7 @@ func turnIn(v core.SessionView, id string) *core.Turn {
 	return nil
 }
 
-// find gives a turn or an open request that the actor's session shows.
+// find returns a turn or an open request that the actor's session shows.
 func (a *actor) find(id string) (core.Resource, bool) {
 	v := a.seen()
 	if t := turnIn(v, id); t != nil {
@@ -225,8 +225,8 @@ func (h *Harness) getProcess(ctx context.Context, owner, id string) (core.Resour
 	return core.Resource{Kind: core.KindProcess, ID: id, Process: &rec.Process}, nil
 }
 
-// liveProcess returns a process that this instance has, also one that has ended
-// a short time ago.
+// liveProcess returns a process that this instance has. It may have ended a short
+// time ago.
 func (h *Harness) liveProcess(owner, id string) (core.ProcessSnapshot, bool) {
 	if h.processes == nil {
 		return core.ProcessSnapshot{}, false
@@ -234,8 +234,8 @@ func (h *Harness) liveProcess(owner, id string) (core.ProcessSnapshot, bool) {
 	return h.processes.Get(owner, id)
 }
 
-// sessionOf gives the id of the session that an id stands for where a session
-// is wanted: its own, or that of a turn.
+// sessionOf returns the id of a session, given that id or the id of one of its
+// turns.
 func (h *Harness) sessionOf(ctx context.Context, owner, id string) (string, error) {
 	if h.liveActor(owner, id) != nil {
 		return id, nil
@@ -257,7 +257,7 @@ func (h *Harness) sessionOf(ctx context.Context, owner, id string) (string, erro
 		WithHint("Use the session_id, or the turn_id of one of its turns.")
 }
 
-// TurnText gives a part of a turn's answer: at most max bytes from offset, cut
+// TurnText returns a part of a turn's answer, at most max bytes from offset and cut
 // on character borders, and the whole length in bytes.
 func (h *Harness) TurnText(ctx context.Context, t core.Turn, offset, max int) (text string, total int, err error) {
 	text = t.Text
@@ -274,7 +274,7 @@ func (h *Harness) TurnText(ctx context.Context, t core.Turn, offset, max int) (t
 	return core.Truncate(text[offset:], max), total, nil
 }
 
-// messageText reads a long answer from the message event that holds it.
+// messageText reads a long answer from the message event that has it.
 func (h *Harness) messageText(ctx context.Context, t core.Turn) (string, error) {
 	ctx, cancel := h.short(ctx)
 	defer cancel()

@@ -7,11 +7,11 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/harness-mcp/harness-mcp/core"
+	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
 // Bounds of looking for a pattern.
@@ -26,53 +26,60 @@ const (
 	// one the last half goes on.
 	maxMatchLine = 64 << 10
 	// eagerLine is how long an unfinished line may be that is looked at
-	// whenever it has grown. A longer one is looked at when it has grown by
-	// half, when it ends, and when there is no more of it for now.
+	// whenever it has grown. A longer one is looked at when it ends, and when
+	// there is no more output for now.
 	eagerLine = 4 << 10
-	// plainMatch is how much may be looked at without looking up, in bytes
-	// times instructions.
+	// plainMatch is how much is looked at between two checks of the context, in
+	// bytes times instructions.
 	plainMatch = 1 << 20
 	// matchPage is how much output is read at a time, in bytes.
 	matchPage = 1 << 20
-	// matchSlice is how long a search goes on before it looks up.
+	// matchSlice is how long a search goes on before another may run.
 	matchSlice = 50 * time.Millisecond
 	// matchRest is how many times as long as it took to look at a long
-	// unfinished line it rests until the next time.
+	// unfinished line it waits until the next time.
 	matchRest = 4
-	// closedMatch is how long output is searched when its process was closed.
+	// closedMatch is how long output is searched after its process was closed.
 	closedMatch = time.Second
-	// atOnce is a wait that is none.
+	// atOnce is a wait of no time, where 0 means no wait at all.
 	atOnce = time.Nanosecond
-	// maxMatchedLine bounds the line that is told, in bytes.
+	// maxMatchedLine bounds the line in the result, in bytes.
 	maxMatchedLine = 1 << 10
 )
 
 // matcher looks for a pattern in the output of one process, line by line, the
-// unfinished last line included. Escape sequences are not seen, nor where the
-// output was cut into events. A carriage return ends a line, as what follows
-// it overwrites the line. It works in slices: what it has read and not looked
-// at waits in it.
+// unfinished last line included. Escape sequences are left out, and it does not
+// matter where the output was cut into events. A carriage return ends a line, as
+// what follows it overwrites the line. It works in slices of time: lines that it
+// has read and not looked at wait in it. One goroutine uses it.
 type matcher struct {
 	pattern *regexp.Regexp
 	steps   int    // of the compiled pattern, in instructions
-	after   uint64 // how far the journal was read
+	after   uint64 // how far the journal was cut into lines
 	streams map[core.EventType]*lineReader
 	found   *core.OutputMatch
 
-	events []core.Event // read and not looked at
-	text   []byte       // what is left of the first of them, without escapes
-	begun  bool         // text is of the first of them
+	events []core.Event // read and not cut into lines
+	lines  []line       // cut and not looked at
 	rests  time.Time    // no long unfinished line is looked at before
 	closed time.Time    // when the process was first seen closed
 }
 
-// lineReader is one stream of a matcher.
+// line is a line, or the part of one that there is.
+type line struct {
+	stream core.EventType
+	seq    uint64 // the event that it ends in
+	text   []byte
+	long   bool // unfinished, and longer than eagerLine
+}
+
+// lineReader cuts one stream into lines.
 type lineReader struct {
-	escapes core.Escapes
-	line    []byte
-	cr      bool   // the line ended with a carriage return
-	tried   int    // how long the line was when it was looked at
-	seq     uint64 // the event that the line ends in
+	escapes redact.EscapeStripper
+	line    []byte // the unfinished line
+	looked  int    // how long it was when it was taken for a look
+	seq     uint64 // the event that it ends in
+	cr      bool   // the text ended with a carriage return
 }
 
 // CheckPattern refuses a pattern that await could not look for.
@@ -83,7 +90,7 @@ func CheckPattern(pattern string) error {
 	return err
 }
 
-// newMatcher makes the matcher of a process from a cursor on.
+// newMatcher returns the matcher of a process's output after a cursor.
 //
 // Errors: CodeInvalidArgument for a pattern that is none, or too large.
 func newMatcher(pattern string, after uint64) (*matcher, error) {
@@ -106,7 +113,7 @@ func newMatcher(pattern string, after uint64) (*matcher, error) {
 	return &matcher{pattern: re, steps: steps, after: after, streams: map[core.EventType]*lineReader{core.TypeStdout: {}, core.TypeStderr: {}}}, nil
 }
 
-// patternSteps is how many instructions a pattern compiles to.
+// patternSteps returns how many instructions a pattern compiles to.
 func patternSteps(pattern string) (int, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -119,13 +126,13 @@ func patternSteps(pattern string) (int, error) {
 	return len(prog.Inst), nil
 }
 
-// outputReader reads events of a process's output behind a cursor.
+// outputReader reads events of a process's output after a cursor.
 type outputReader func(ctx context.Context, after uint64) ([]core.Event, error)
 
 // read looks through what the journal has beyond what was read before, up to
-// seq until, for about matchSlice. It says when to go on: 0 when all of it was
-// looked at. Behind deadline it ends, in the middle of a line too, and goes on
-// from there the next time; but a slice it has in any case.
+// seq until, for about matchSlice. It returns when to go on: 0 when all of it was
+// looked at. It ends at the deadline, in the middle of a line too, and goes on
+// with that line the next time; but one slice it has in any case.
 func (m *matcher) read(ctx context.Context, events outputReader, until uint64, deadline time.Time) (again time.Duration, err error) {
 	slice := time.Now().Add(matchSlice)
 	if deadline.Before(slice) {
@@ -134,140 +141,120 @@ func (m *matcher) read(ctx context.Context, events outputReader, until uint64, d
 	scan, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	for m.found == nil {
-		if len(m.events) == 0 {
-			if m.after >= until {
-				return m.lookAtRest(scan), nil
+		switch {
+		case len(m.lines) > 0:
+			if scan.Err() != nil || !time.Now().Before(slice) || !m.look(scan, m.lines[0]) {
+				return atOnce, nil
 			}
+			m.lines = m.lines[1:]
+		case len(m.events) > 0:
+			m.split(m.events[0])
+			m.events = m.events[1:]
+		case m.after < until:
 			if m.events, err = events(ctx, m.after); err != nil {
 				return 0, core.StoreError(err)
 			}
 			if len(m.events) == 0 {
 				m.after = until
 			}
-			continue
-		}
-		if scan.Err() != nil || !time.Now().Before(slice) || !m.step(scan) {
-			return atOnce, nil
+		default:
+			if wait := time.Until(m.rests); wait > 0 && m.unseen() {
+				return wait, nil
+			}
+			for _, t := range []core.EventType{core.TypeStdout, core.TypeStderr} {
+				m.take(t, m.streams[t], true)
+			}
+			if len(m.lines) == 0 {
+				return 0, nil
+			}
 		}
 	}
-	m.events, m.text = nil, nil
+	m.events, m.lines = nil, nil
 	return 0, nil
 }
 
-// searched says whether there is nothing to look at up to seq until.
+// searched reports whether there is nothing to look at up to seq until.
 func (m *matcher) searched(until uint64) bool {
-	return m.after >= until && len(m.events) == 0 && !slices.ContainsFunc(
-		[]*lineReader{m.streams[core.TypeStdout], m.streams[core.TypeStderr]}, func(s *lineReader) bool { return len(s.line) != s.tried })
+	return m.after >= until && len(m.events)+len(m.lines) == 0 && !m.unseen()
 }
 
-// step takes the next line, or piece of a line, of what was read. It gives
-// false when ctx ended before it was looked at.
-func (m *matcher) step(ctx context.Context) bool {
-	e := m.events[0]
+// unseen reports whether an unfinished line has grown since it was looked at.
+func (m *matcher) unseen() bool {
+	return len(m.streams[core.TypeStdout].line) != m.streams[core.TypeStdout].looked || len(m.streams[core.TypeStderr].line) != m.streams[core.TypeStderr].looked
+}
+
+// split cuts an event into lines. What is unfinished at its end is taken too, as
+// it may be a prompt, but not when it is long: that waits until there is no more
+// output for now.
+func (m *matcher) split(e core.Event) {
+	m.after = max(m.after, e.Seq)
 	s := m.streams[e.Type]
-	if s != nil && !m.begun {
-		m.text, m.begun = s.escapes.Strip(outputOf(e)), true
+	if s == nil {
+		return
 	}
-	if s != nil && len(m.text) > 0 {
-		n, ok := m.piece(ctx, e.Seq, s, m.text)
-		if m.text = m.text[n:]; !ok {
-			return false
+	s.seq = e.Seq
+	for text := s.escapes.Strip(outputOf(e)); len(text) > 0; {
+		if s.cr {
+			s.cr = false
+			if text[0] == '\n' { // one line end in two bytes
+				text = text[1:]
+				continue
+			}
 		}
+		n := min(len(text), maxMatchLine/2)
+		end := bytes.IndexAny(text[:n], "\r\n")
+		if end >= 0 {
+			n = end
+		}
+		s.line = append(s.line, text[:n]...)
+		switch {
+		case end >= 0:
+			m.lines = append(m.lines, line{stream: e.Type, seq: e.Seq, text: s.line})
+			s.line, s.looked, s.cr = nil, 0, text[end] == '\r'
+			n++
+		case len(s.line) > maxMatchLine:
+			m.lines = append(m.lines, line{stream: e.Type, seq: e.Seq, text: s.line})
+			s.line = bytes.Clone(s.line[len(s.line)-maxMatchLine/2:])
+			s.looked = len(s.line)
+		}
+		text = text[n:]
 	}
-	if len(m.text) == 0 {
-		m.after, m.events, m.begun = max(m.after, e.Seq), m.events[1:], false
-	}
-	return true
+	m.take(e.Type, s, false)
 }
 
-// piece adds the next piece of text to its line. It returns how much it took.
-// With false it took nothing, as ctx ended.
-func (m *matcher) piece(ctx context.Context, seq uint64, s *lineReader, text []byte) (n int, ok bool) {
-	i := bytes.IndexAny(text[:min(len(text), maxMatchLine/2)], "\r\n")
-	part := text[:min(len(text), maxMatchLine/2)]
-	if i >= 0 {
-		part = text[:i]
+// take puts an unfinished line that has grown among those to look at.
+func (m *matcher) take(t core.EventType, s *lineReader, atRest bool) {
+	long := len(s.line) > eagerLine
+	if len(s.line) == s.looked || long && !atRest {
+		return
 	}
-	was, cr, tried := s.line, s.cr, s.tried
-	if s.cr && (len(part) > 0 || i == 0 && text[0] == '\r') { // it was no "\r\n"
-		s.line, s.cr, s.tried = s.line[:0:0], false, 0
-	}
-	s.line, s.seq = append(s.line, part...), seq
-	full := len(s.line) > maxMatchLine
-	if i >= 0 && !s.cr || full || i < 0 && s.due() {
-		if !m.try(ctx, s) {
-			s.line, s.cr, s.tried = was, cr, tried
-			return 0, false
-		}
-	}
-	switch {
-	case i < 0:
-		if full {
-			s.line = append(s.line[:0], s.line[len(s.line)-maxMatchLine/2:]...)
-			s.tried = len(s.line)
-		}
-		return len(part), true
-	case text[i] == '\n':
-		s.line, s.cr, s.tried = s.line[:0], false, 0
-	default:
-		s.cr, s.tried = true, len(s.line)
-	}
-	return i + 1, true
+	s.looked = len(s.line)
+	m.lines = append(m.lines, line{stream: t, seq: s.seq, text: bytes.Clone(s.line), long: long})
 }
 
-// due says whether an unfinished line has grown enough to look at it again.
-func (s *lineReader) due() bool {
-	return len(s.line) <= eagerLine || len(s.line) >= s.tried+s.tried/2+eagerLine
-}
-
-// lookAtRest looks at unfinished lines that have grown since they were looked
-// at, and says when to do so: a large one not all the time, as long as more
-// comes.
-func (m *matcher) lookAtRest(ctx context.Context) (again time.Duration) {
-	for _, t := range []core.EventType{core.TypeStdout, core.TypeStderr} {
-		s := m.streams[t]
-		if m.found != nil || len(s.line) == s.tried {
-			continue
-		}
-		began := time.Now()
-		if d := m.rests.Sub(began); d > 0 {
-			return d
-		}
-		if !m.try(ctx, s) {
-			return atOnce
-		}
-		m.rests = time.Now().Add(matchRest * time.Since(began))
-	}
-	return 0
-}
-
-// try looks at the line as it is. It gives false when ctx ended before it knew.
-func (m *matcher) try(ctx context.Context, s *lineReader) bool {
-	matched := false
-	if len(s.line)*m.steps <= plainMatch {
-		matched = m.pattern.Match(s.line)
+// look looks for the pattern in a line. It is not ok when ctx ended before it
+// knew.
+func (m *matcher) look(ctx context.Context, l line) (ok bool) {
+	began, matched := time.Now(), false
+	if len(l.text)*m.steps <= plainMatch {
+		matched = m.pattern.Match(l.text)
 	} else {
-		r := &lineRunes{ctx: ctx, line: s.line, every: max(1, plainMatch/m.steps)}
+		r := &lineRunes{ctx: ctx, line: l.text, every: max(1, plainMatch/m.steps)}
 		if matched = m.pattern.MatchReader(r); r.over {
 			return false
 		}
 	}
-	s.tried = len(s.line)
+	if l.long {
+		m.rests = time.Now().Add(matchRest * time.Since(began))
+	}
 	if matched {
-		m.found = &core.OutputMatch{Seq: s.seq, Stream: m.streamOf(s), Line: core.Truncate(string(bytes.ToValidUTF8(s.line, []byte("\uFFFD"))), maxMatchedLine)}
+		m.found = &core.OutputMatch{Seq: l.seq, Stream: l.stream, Line: core.Truncate(string(bytes.ToValidUTF8(l.text, []byte("\uFFFD"))), maxMatchedLine)}
 	}
 	return true
 }
 
-func (m *matcher) streamOf(s *lineReader) core.EventType {
-	if s == m.streams[core.TypeStderr] {
-		return core.TypeStderr
-	}
-	return core.TypeStdout
-}
-
-// lineRunes reads a line for a search that takes long. When ctx ends so does
-// the line, and over says so.
+// lineRunes reads a line for a search that takes long. When ctx ends it ends the
+// line and sets over.
 type lineRunes struct {
 	ctx   context.Context
 	line  []byte
@@ -289,8 +276,8 @@ func (r *lineRunes) ReadRune() (rune, int, error) {
 	return c, n, nil
 }
 
-// giveUp says whether the output of a closed process was searched for long
-// enough. Whoever closed it does not wait for what it said.
+// giveUp reports whether the output of a closed process was searched for
+// closedMatch: whoever closed it does not wait for its output.
 func (m *matcher) giveUp(p *core.ProcessSnapshot) bool {
 	if p.Status != core.ProcessDoneCancelled {
 		return false

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
@@ -28,10 +29,10 @@ func TestEscapesAreTakenOut(t *testing.T) {
 		{"backspace over a wide one", "a\u20ac\bb", "ab"},
 		{"backspace at the beginning", "\bx", "x"},
 		{"letters beyond ASCII", "\x1b[31m\u20ac\u00e9\x1b[m", "\u20ac\u00e9"},
-		{"a string without an end", "\x1b]0;" + strings.Repeat("x", core.MaxEscape) + "yz", "xxyz"},
+		{"a string without an end", "\x1b]0;" + strings.Repeat("x", redact.MaxEscape) + "yz", "xxyz"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var e core.Escapes
+			var e redact.EscapeStripper
 			if got := string(e.Strip([]byte(tt.in))); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
@@ -43,7 +44,7 @@ func TestEscapesMayBeCutAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.SampledFrom([]string{"text ", "\u20ac", "\x1b[31m", "\x1b]0;t\x07", "\x1b]8;;u\x1b\\", "\x1b(B", "\x1b", "[", "m", "\r\n"})).Draw(t, "parts")
 		whole := strings.Join(parts, "")
-		var one, many core.Escapes
+		var one, many redact.EscapeStripper
 		want := string(one.Strip([]byte(whole)))
 		got := ""
 		for len(whole) > 0 {
@@ -199,25 +200,46 @@ func TestAnUnfinishedLineIsNotLookedAtAgainAndAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.steps = plainMatch // so that the runes that are looked at can be counted
 	var pieces []string
 	for range 4 * maxMatchLine / 64 {
 		pieces = append(pieces, strings.Repeat("x", 64))
 	}
 	looked := 0
 	for _, e := range stdout(pieces...) {
-		m.events = []core.Event{e}
-		before := m.streams[core.TypeStdout].tried
-		if !m.step(t.Context()) {
-			t.Fatal("it was cut off")
+		m.split(e)
+		for _, l := range m.lines {
+			looked += len(l.text)
 		}
-		if s := m.streams[core.TypeStdout]; s.tried != before {
-			looked += s.tried
-		}
+		m.lines = nil
 	}
 	if limit := 10 * 4 * maxMatchLine; looked > limit {
-		t.Errorf("%d bytes were looked at for %d, want at most %d", looked, 4*maxMatchLine, limit)
+		t.Errorf("%d bytes are looked at for %d, want at most %d", looked, 4*maxMatchLine, limit)
 	}
+}
+
+// As long as more comes, a long unfinished line is looked at only now and then.
+func TestALongUnfinishedLineRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := newMatcher("nowhere$", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := stdout(strings.Repeat("x", 2*eagerLine), "x", "nowhere")
+		read := func(_ context.Context, after uint64) ([]core.Event, error) { return events[after : after+1], nil }
+		m.rests = time.Now().Add(time.Second)
+		for seq := range uint64(3) {
+			if again, err := m.read(t.Context(), read, seq+1, time.Now().Add(time.Hour)); again != time.Second || err != nil || m.found != nil {
+				t.Fatalf("again in %s, %v, found %+v", again, err, m.found)
+			}
+			if m.searched(seq + 1) {
+				t.Fatal("it was not looked at")
+			}
+		}
+		time.Sleep(time.Second)
+		if again, err := m.read(t.Context(), read, 3, time.Now().Add(time.Hour)); again != 0 || err != nil || m.found == nil || m.found.Seq != 3 {
+			t.Fatalf("again in %s, %v, found %+v", again, err, m.found)
+		}
+	})
 }
 
 func TestALongPromptIsFoundWithoutALineEnd(t *testing.T) {
@@ -242,13 +264,11 @@ func TestNothingIsLostWhereALongLineIsCut(t *testing.T) {
 		}
 		for seq := uint64(1); len(text) > 0 && m.found == nil; seq++ {
 			n := min(size, len(text))
-			m.events = []core.Event{{Seq: seq, Type: core.TypeStdout, Data: core.NewOutputData([]byte(text[:n])).Raw()}}
-			for text = text[n:]; len(m.events) > 0 && m.found == nil; {
-				m.step(context.Background())
-			}
+			m.split(core.Event{Seq: seq, Type: core.TypeStdout, Data: core.NewOutputData([]byte(text[:n])).Raw()})
+			text = text[n:]
 		}
-		if m.lookAtRest(context.Background()); m.found == nil {
-			t.Fatal("not found")
+		if _, err := m.read(context.Background(), nil, 0, time.Now().Add(time.Hour)); err != nil || m.found == nil {
+			t.Fatalf("not found: %v", err)
 		}
 	})
 }
@@ -265,22 +285,27 @@ func TestSearchesOfOneOwnerTakeTurnsAndLeaveOthersAlone(t *testing.T) {
 	if _, err := s.lock(ctx, bob); err == nil {
 		t.Error("two searches of one owner")
 	}
-	other, err := s.lock(ctx, alice)
+	other, err := s.lock(ctx, alice) // a free turn is taken even when there is no time left
 	if err != nil {
-		t.Fatal("one owner waits for another, or a free turn is not taken when no time is left")
+		t.Fatal("one owner waits for another")
 	}
 	next := make(chan func())
-	go func() {
-		unlock, err := s.lock(t.Context(), bob)
-		if err != nil {
-			t.Error(err)
-		}
-		next <- unlock
-	}()
+	for range 3 {
+		go func() {
+			unlock, err := s.lock(t.Context(), bob)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- unlock
+		}()
+	}
+	for range 3 {
+		done()
+		done = <-next
+	}
 	done()
-	(<-next)()
 	if other(); len(s.held) != 0 {
-		t.Errorf("%d owners are left", len(s.held))
+		t.Errorf("%d turns are left", len(s.held))
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// The longest words of an agent that every reply about its work repeats, in
-// bytes, and how many of them there may be. What the work itself is (messages,
-// output, commands, diffs, inputs) has other bounds; a frame of it is kept raw.
+// Limits of what replies repeat of an agent's own texts, in bytes, and of how many
+// there are. The work itself (messages, output, commands, diffs, inputs) has other
+// limits; its whole frame is kept as raw.
 const (
 	wordBytes     = 256     // names, labels, codes, stop reasons
 	sentenceBytes = 4 << 10 // messages of errors and warnings, titles, paths
@@ -31,7 +31,7 @@ func limitNotice(n core.Notice, dropRaw bool) core.Notice {
 		if dropRaw {
 			return nil
 		}
-		return rawJSON(raw)
+		return boundFrame(raw)
 	}
 	same := n
 	switch n := n.(type) {
@@ -106,11 +106,11 @@ func boundPayload(p core.Payload) core.Payload {
 	case core.MessageDelta, core.Message, core.ReasoningDelta, core.Reasoning, core.ToolDelta, core.CommandOutputDelta, core.FileChange, core.UsageUpdated, core.RateLimit:
 		return p // the work itself
 	}
-	return core.JSONPayload{Type: p.EventType(), Data: rawJSON(core.EncodeData(p))}
+	return core.JSONPayload{Type: p.EventType(), Data: boundFrame(core.EncodeData(p))}
 }
 
-// boundSpec cuts the words of a question. A choice whose value is too long to be
-// shown is left out, and so are choices beyond the bound; the question says so.
+// boundSpec cuts the texts of a question. A choice whose value is too long to be
+// shown is left out, and so are choices beyond maxChoices; the prompt names how many.
 func boundSpec(s core.RequestSpec) core.RequestSpec {
 	s.Prompt = short(s.Prompt, promptBytes)
 	if len(s.Questions) > 0 {
@@ -178,8 +178,8 @@ func boundNotes(notes []string) []string {
 	return out
 }
 
-// long says whether a notice brings more than is kept of it: in the frame that
-// it came with, or in a text that the adapter gathered.
+// long reports whether a notice brings more than is kept of it: in its frame, or in
+// a text that the adapter gathered.
 func long(n core.Notice) bool {
 	var raw, text int
 	switch n := n.(type) {
@@ -201,9 +201,9 @@ func long(n core.Notice) bool {
 	return max(raw, text) > core.MaxText
 }
 
-// rawJSON gives a frame as JSON that is at most about MaxRaw long: as it is, as
-// a string when it is not JSON, or cut and marked.
-func rawJSON(raw []byte) json.RawMessage {
+// boundFrame returns a frame as JSON that is at most about MaxRaw long: as it is, as a
+// string when it is not JSON, or cut and marked.
+func boundFrame(raw []byte) json.RawMessage {
 	switch {
 	case len(raw) == 0:
 		return nil

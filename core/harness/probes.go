@@ -9,15 +9,15 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// probes remembers what providers' probes found, for a while.
+// probes has what the probes of providers found, for probeMemory.
 type probes struct {
 	mu sync.Mutex
 	at map[string]time.Time
 	is map[string]core.Status
 }
 
-// ProviderSpec is what a provider says of itself, without a probe; of one that
-// there is not, its name.
+// ProviderSpec returns the Spec of a provider, without a probe. For an unknown
+// provider only its name is set.
 func (h *Harness) ProviderSpec(name string) core.Spec {
 	if p := h.providers[name]; p != nil {
 		return p.Spec()
@@ -25,8 +25,9 @@ func (h *Harness) ProviderSpec(name string) core.Spec {
 	return core.Spec{Name: name}
 }
 
-// Providers gives the named provider, or all for "", with what a probe found.
-// Probes run side by side and are remembered for a while; refresh asks anew.
+// Providers returns the named provider, or all for "", with what a probe found.
+// Probes run concurrently, each for at most probeTimeout, and are remembered for
+// probeMemory; refresh probes again.
 //
 // Errors: CodeProviderUnknown.
 func (h *Harness) Providers(ctx context.Context, name string, refresh bool) ([]core.ProviderInfo, error) {

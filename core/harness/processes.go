@@ -59,7 +59,7 @@ func noProcesses() *core.Error {
 	return core.Errorf(core.CodeCapability, "this program runs no processes").WithHint("Use a server of harness-mcp.")
 }
 
-// keysFor completes the key of a call with the process that it is about.
+// keysFor returns the key of a call, completed with the process that it is about.
 func keysFor(k *core.KeyRecord, id string) []core.KeyRecord {
 	if k == nil {
 		return nil
@@ -159,7 +159,7 @@ func checkProcessInput(in core.ProcessInput) error {
 	return nil
 }
 
-// hostedProcess gives a process and whether this instance has it. One that
+// hostedProcess returns a process, and whether this instance has it. A process that
 // another server runs is refused.
 func (h *Harness) hostedProcess(ctx context.Context, owner, id string) (core.ProcessSnapshot, bool, error) {
 	if p, ok := h.liveProcess(owner, id); ok {

@@ -24,24 +24,21 @@ func (h *Harness) Prune(ctx context.Context, c core.Caller, r core.PruneRequest)
 	if err != nil {
 		return nil, err
 	}
-	var status string
-	live := true
-	ended := core.EndedResource{Owner: c.Owner, ID: r.ID, Kind: res.Kind}
+	row, status := storedRow{kind: res.Kind, owner: c.Owner, id: r.ID}, ""
 	switch res.Kind {
 	case core.KindSession:
-		v := res.Session
-		status, live = string(v.Session.Status), v.Session.Status.Live()
-		ended.Instance, ended.LastSeq = v.Instance, v.Session.LastSeq
+		s := res.Session.Session
+		row.instance, row.live, status = res.Session.Instance, s.Status.Live(), string(s.Status)
 	case core.KindProcess:
-		status, live = string(res.Process.Status), !res.Process.Status.Ended()
+		row.live, status = !res.Process.Status.Ended(), string(res.Process.Status)
 	default:
 		return nil, core.Errorf(core.CodeInvalidArgument, "%s is a %s; only whole sessions and processes are pruned", r.ID, res.Kind)
 	}
-	if live {
+	if row.live {
 		return nil, core.Errorf(core.CodeResourceActive, "%s %s is %s", res.Kind, r.ID, status).WithHint("close {id: %q} ends it first.", r.ID)
 	}
 	if !r.DryRun {
-		ok, err := h.deleteEnded(ctx, ended)
+		ok, err := h.deleteRow(ctx, row)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +60,10 @@ func (h *Harness) pruneOlder(ctx context.Context, owner string, r core.PruneRequ
 	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
 		err := h.eachPage(ctx, kind, q, func(rows []storedRow) error {
 			for _, row := range rows {
-				ok, err := h.pruneRow(ctx, row, r.DryRun)
+				ok, err := h.liveActor(row.owner, row.id) == nil, error(nil)
+				if ok && !r.DryRun {
+					ok, err = h.deleteRow(ctx, row)
+				}
 				if err != nil {
 					return err
 				}
@@ -80,18 +80,11 @@ func (h *Harness) pruneOlder(ctx context.Context, owner string, r core.PruneRequ
 	return ids, nil
 }
 
-// pruneRow deletes an ended row, unless it is in use; a dry one only reports
-// whether it would.
-func (h *Harness) pruneRow(ctx context.Context, r storedRow, dry bool) (bool, error) {
-	if dry {
-		return h.liveActor(r.owner, r.id) == nil, nil
+// deleteRow deletes an ended row, unless it is in use.
+func (h *Harness) deleteRow(ctx context.Context, r storedRow) (bool, error) {
+	last, err := h.store.LastSeq(ctx, r.owner, r.id)
+	if err != nil {
+		return false, core.StoreError(err)
 	}
-	ended := core.EndedResource{Owner: r.owner, ID: r.id, Kind: r.kind, Instance: r.instance}
-	if r.kind == core.KindSession {
-		var err error
-		if ended.LastSeq, err = h.store.LastSeq(ctx, r.owner, r.id); err != nil {
-			return false, core.StoreError(err)
-		}
-	}
-	return h.deleteEnded(ctx, ended)
+	return h.deleteEnded(ctx, core.EndedResource{Owner: r.owner, ID: r.id, Kind: r.kind, Instance: r.instance, LastSeq: last})
 }

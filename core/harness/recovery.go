@@ -11,11 +11,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// Recover ends what dead servers left of sessions and processes: what still
-// runs is ended first, then the journal says so. Requests expire, turns end as
+// Recover ends what dead servers left of sessions and processes: first what still
+// runs, then, in the journal, what is open. Requests expire, turns end as
 // interrupted and their session becomes unavailable; a process has failed. The
-// server calls it at boot, the harness every lookEvery, and a call that meets
-// such a row recovers that row.
+// server calls it at boot and the harness every lookEvery; a call that reads such a
+// row recovers that row.
 func (h *Harness) Recover(ctx context.Context) {
 	h.endOrphans(ctx)
 	live := true
@@ -143,10 +143,10 @@ func (h *Harness) processEnd(ctx context.Context, owner, id string) (*core.Batch
 			Data: p.TerminalData()}}}, nil
 }
 
-// takeOver makes a row ours that a dead server left, and ends what still runs
-// of that. Only the server that wins the row goes on; one that fails or dies
-// then leaves the row to whoever meets it next. The row is to be read again:
-// until unlock nobody else moves it.
+// takeOver makes a dead server's row this server's, and ends what still runs of it.
+// Only the server that wins the row goes on; if it fails or dies then, the row stays
+// live and is recovered again. The caller reads the row again, since it may have
+// ended; until unlock no other call of this server changes it.
 func (h *Harness) takeOver(ctx context.Context, owner, id, from string) (unlock func(), err error) {
 	me, k := h.store.Instance(), key{owner, id}
 	if unlock, err = h.settling.lock(ctx, k); err != nil {
@@ -189,8 +189,8 @@ func (h *Harness) endOrphans(ctx context.Context) {
 	}
 }
 
-// endOrphansOf ends what one dead server left running, once. The next look
-// meets again what could not be ended.
+// endOrphansOf ends what one dead server left running, once. What could not be
+// ended is found again by the next Recover.
 func (h *Harness) endOrphansOf(instance string) {
 	h.reaping.Lock()
 	defer h.reaping.Unlock()
@@ -234,11 +234,11 @@ func (h *Harness) endBatch(ctx context.Context, rec core.SessionRecord, above ui
 	return b, nil
 }
 
-// recoveryReason says why what was left of a session or process ends. Its row,
-// or a note beside the data, may say that its journal was not being written;
-// and one that this server did not take over, but does not have, came to the
-// disk after it was given up. In all of them more is lost than what a server
-// takes with it that dies.
+// recoveryReason returns why what was left of a session or process ends. It is
+// durability_lost when more is lost than what a server takes with it that dies: its
+// row, or a note beside the data, shows that its journal was not being written; or
+// this server does not have it and did not take it over, so that the row came to
+// the disk after it was given up.
 func (h *Harness) recoveryReason(owner, id string, d core.Durability) core.Reason {
 	from, took := h.takenOver.Load(key{owner, id})
 	if !took || d == core.DurabilityDegraded {
@@ -250,7 +250,8 @@ func (h *Harness) recoveryReason(owner, id string, d core.Durability) core.Reaso
 	return core.ReasonServerRestarted
 }
 
-// reload reads a session with everything open on it.
+// reload reads a session with everything that is open on it: its state, where its
+// turns are in the journal, and the last seq.
 func (h *Harness) reload(ctx context.Context, rec core.SessionRecord) (st machine.State, spans map[string]span, seq uint64, err error) {
 	s := rec.Session
 	if seq, err = h.store.LastSeq(ctx, s.Owner, s.ID); err != nil {

@@ -31,9 +31,8 @@ func (h *Harness) readRecovered(ctx context.Context, st machine.State, spans map
 	return nil
 }
 
-// RecoveredText reads the end of a turn from the journal, from its last event
-// back to where its last message begins. An error after the first page leaves
-// out what could not be read.
+// RecoveredText reads the end of a turn from the journal, from its last event back
+// to where its last message begins, and at most maxRecovered bytes of it.
 func (h *Harness) recoveredText(ctx context.Context, t core.Turn) (machine.RecoveredText, error) {
 	var r recoveredReader
 	q := core.EventQuery{Owner: t.Owner, Resource: t.SessionID, TurnID: t.ID, Tail: true, Limit: 1}

@@ -58,8 +58,8 @@ func (r *registry) add(a *actor, cfg core.SessionConfig, limits core.Limits) err
 	return nil
 }
 
-// forget takes an actor out of the table that has ended or is about to. Another
-// may have its place by then, which stays.
+// forget removes an actor that has ended or is about to. Another actor that has
+// its place by then stays.
 func (r *registry) forget(a *actor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +139,7 @@ func (r *registry) actorWith(owner string, is func(*machine.State) bool) *actor 
 }
 
 // reserveTurnID keeps a chosen turn id for one call while it is admitted. It is
-// not ok when another call has it.
+// not ok while another call has it.
 func (r *registry) reserveTurnID(k key) (free func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

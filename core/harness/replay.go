@@ -9,6 +9,8 @@ import (
 )
 
 // Replay reads a page of a journal: of a session, a process or one turn.
+//
+// Errors: CodeNotFound, CodeInvalidArgument for a request, CodeStoreFailed.
 func (h *Harness) Replay(ctx context.Context, owner string, r core.ReplayRequest) (core.ReplayPage, error) {
 	res, err := h.Get(ctx, owner, r.ID)
 	if err != nil {
@@ -61,9 +63,8 @@ func (h *Harness) Replay(ctx context.Context, owner string, r core.ReplayRequest
 	return page, nil
 }
 
-// within gives a cursor that is not behind the end of a journal: a reader that
-// came with one from elsewhere would else wait for events that are numbered
-// lower.
+// within returns a cursor that is not after the end of a journal. A reader with
+// the cursor of another journal would else wait for events with lower numbers.
 func (h *Harness) within(ctx context.Context, owner string, res core.Resource, resource string, after uint64) uint64 {
 	switch {
 	case res.Session != nil:
@@ -83,14 +84,14 @@ func (h *Harness) within(ctx context.Context, owner string, res core.Resource, r
 	if res.Process != nil {
 		last = max(last, res.Process.LastSeq)
 	}
-	if last == 0 { // it is being made
+	if last == 0 { // it is being created
 		return after
 	}
 	return min(after, last)
 }
 
-// showGap puts a replay_gap in front of a page whose first events are gone, and
-// says from where on there are some.
+// showGap puts a replay_gap before a page whose first events are gone, and
+// returns the seq of the first event that there is.
 func (h *Harness) showGap(ctx context.Context, q core.EventQuery, events []core.Event) ([]core.Event, uint64, error) {
 	if q.Tail || q.TurnID != "" || len(events) > 0 && (events[0].Seq == q.After+1 || events[0].Type == core.ReplayGap) {
 		return events, 0, nil
@@ -108,7 +109,7 @@ func (h *Harness) showGap(ctx context.Context, q core.EventQuery, events []core.
 	return append([]core.Event{journal.GapBefore(first[0])}, events...), first[0].Seq, nil
 }
 
-// hasMore says whether a page that its byte bound may have ended goes on.
+// hasMore reports whether a page that its byte bound may have ended goes on.
 func (h *Harness) hasMore(ctx context.Context, q core.EventQuery, after uint64) bool {
 	q.After, q.Limit, q.Tail, q.Raw = after, 1, false, false
 	more, err := h.events(ctx, q)

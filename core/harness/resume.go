@@ -3,9 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/machine"
@@ -46,7 +43,7 @@ func (h *Harness) reopen(ctx context.Context, c core.Caller, r core.StartRequest
 	if err != nil {
 		return core.SessionView{}, core.StoreError(err)
 	}
-	cfg, err := resumeConfig(rec, r.Config)
+	cfg, err := core.ResumeConfig(rec, r.Config)
 	if err != nil {
 		return core.SessionView{}, err
 	}
@@ -77,65 +74,4 @@ func (h *Harness) reopen(ctx context.Context, c core.Caller, r core.StartRequest
 		release()
 	}
 	return v, err
-}
-
-// resumeConfig joins the stored settings with what the caller gives anew. What
-// is never stored must be given again, so that a resumed session is not more
-// or less than it was without its caller saying so.
-func resumeConfig(rec core.SessionRecord, given core.SessionConfig) (core.SessionConfig, error) {
-	cfg := rec.Launch
-	cfg.CloseAtRest = false // whoever resumes it has more to say
-	var missing []string
-	need := func(had []string, now []string) {
-		for _, n := range had {
-			if !slices.Contains(now, n) {
-				missing = append(missing, n)
-			}
-		}
-	}
-	need(cfg.EnvNames, slices.Sorted(maps.Keys(given.Env)))
-	need(cfg.MCPNames, slices.Sorted(maps.Keys(given.MCPServers)))
-	need(cfg.SkillNames, given.Skills)
-	need(cfg.OptionNames, slices.Sorted(maps.Keys(given.ProviderOptions)))
-	if len(missing) > 0 {
-		return cfg, core.Errorf(core.CodeConfigMissing, "session %s was started with settings that are not stored: %s", rec.Session.ID, strings.Join(missing, ", ")).
-			WithHint("Give them again: env values, mcp_servers, skills and provider_options are never kept.").WithDetail("missing", missing)
-	}
-	cfg.Env, cfg.MCPServers, cfg.Skills, cfg.ProviderOptions = given.Env, given.MCPServers, given.Skills, given.ProviderOptions
-	if given.Provider != "" && given.Provider != cfg.Provider {
-		return cfg, core.Errorf(core.CodeInvalidArgument, "session %s is of provider %s", rec.Session.ID, cfg.Provider).WithHint("Leave provider out of a resume.")
-	}
-	over := func(dst *string, v string) {
-		if v != "" {
-			*dst = v
-		}
-	}
-	over(&cfg.CWD, given.CWD)
-	over(&cfg.Title, given.Title)
-	over(&cfg.Transport, given.Transport)
-	over(&cfg.SystemPrompt, given.SystemPrompt)
-	s := rec.Session // configure may have changed these since the start
-	cfg.Model, cfg.ReasoningEffort, cfg.ApprovalMode, cfg.SandboxMode = rec.Launch.Model, s.ReasoningEffort, s.ApprovalMode, s.SandboxMode
-	over(&cfg.Model, given.Model)
-	over(&cfg.ReasoningEffort, given.ReasoningEffort)
-	over((*string)(&cfg.ApprovalMode), string(given.ApprovalMode))
-	over((*string)(&cfg.SandboxMode), string(given.SandboxMode))
-	over((*string)(&cfg.AnswerBy), string(given.AnswerBy))
-	if given.AllowedTools != nil {
-		cfg.AllowedTools = given.AllowedTools
-	}
-	if given.DisallowedTools != nil {
-		cfg.DisallowedTools = given.DisallowedTools
-	}
-	if given.AddDirs != nil {
-		cfg.AddDirs = given.AddDirs
-	}
-	if given.OutputSchema != nil {
-		cfg.OutputSchema = given.OutputSchema
-	}
-	if given.Metadata != nil {
-		cfg.Metadata = given.Metadata
-	}
-	cfg.Timeouts = cfg.Timeouts.With(given.Timeouts)
-	return cfg, nil
 }

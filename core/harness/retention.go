@@ -27,9 +27,9 @@ func (h *Harness) housekeep() {
 	}
 }
 
-// sweep drops idempotency keys, answers and ended resources that are kept too
-// long, and the oldest of those while all together take too much room. Of the
-// servers that share a store one is elected to do it.
+// sweep deletes idempotency keys, answers and ended resources that are kept too
+// long, and the oldest of those while all data takes too much room. Of the servers
+// that share a store one is elected to do it.
 func (h *Harness) sweep() {
 	if !h.store.Elected() {
 		return
@@ -53,7 +53,7 @@ func (h *Harness) sweep() {
 	}
 }
 
-// retain deletes what the retention no longer covers, and counts it.
+// retain deletes what the retention no longer covers, and returns how much it was.
 func (h *Harness) retain(ctx context.Context) (count int, err error) {
 	before := time.Now().Add(-h.limits.Retention)
 	kept := 0 // at the head of the list, in use
@@ -85,7 +85,7 @@ func (h *Harness) retain(ctx context.Context) (count int, err error) {
 	}
 }
 
-// overfull says whether the store takes more room than it may.
+// overfull reports whether the store takes more room than it may.
 func (h *Harness) overfull(ctx context.Context) (bool, error) {
 	if h.limits.RetentionBytes <= 0 {
 		return false, nil

@@ -14,12 +14,13 @@ import (
 // maxNamed is how many other sessions a warning names.
 const maxNamed = 3
 
-// maxShared is how many live sessions, the newest, are looked at for that.
+// maxShared is how many live sessions are looked at, the newest first.
 const maxShared = 100
 
-// sharedCheckout warns when other live sessions that may write work in the
-// same checkout. That is allowed: who starts them knows best. One that is
-// closing has done its work and is none of them. Sessions of other owners and servers count, but only those of the same owner are named.
+// sharedCheckout returns a warning when other live sessions that may write work in
+// the same checkout. That is allowed. A session that is closing does not count.
+// Sessions of other owners and servers count, but only those of the same owner are
+// named.
 func (h *Harness) sharedCheckout(ctx context.Context, cfg core.SessionConfig) []string {
 	if cfg.SandboxMode == core.SandboxReadOnly {
 		return nil
@@ -67,9 +68,9 @@ func (h *Harness) sharedCheckout(ctx context.Context, cfg core.SessionConfig) []
 	return []string{fmt.Sprintf("%s may write in the same checkout (%s); a worktree for each keeps them apart", who, root)}
 }
 
-// checkout gives the root of the work tree that a directory lies in: the
-// nearest one above it with a .git, which a worktree has as a file of its own.
-// Outside of any it is the directory itself.
+// checkout returns the root of the work tree that has a directory: the nearest one
+// above it with a .git, which is a file in a worktree. Outside of any it is the
+// directory itself.
 func checkout(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -84,8 +85,9 @@ func checkout(dir string) string {
 	}
 }
 
-// hasRepository says whether dir has a .git that is one: a directory with a
-// HEAD, which is a link in old ones, or a file that names such a directory.
+// hasRepository reports whether dir has a .git that is a repository: a directory
+// with a HEAD, which old versions make a link, or a file that names such a
+// directory.
 func hasRepository(dir string) bool {
 	path := filepath.Join(dir, ".git")
 	at, err := os.Stat(path)

@@ -24,8 +24,8 @@ func (h *Harness) StartSession(ctx context.Context, c core.Caller, r core.StartR
 	return v, err
 }
 
-// knownProvider gives the name of a provider there is, and "" for any other
-// word.
+// knownProvider returns the name of a provider that this server has, and "" for any
+// other name.
 func (h *Harness) knownProvider(name string) string {
 	if h.providers[name] == nil {
 		return ""
@@ -70,7 +70,7 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 	}
 	h.clean(&cfg)
 	cfg.Fingerprint = h.fingerprint(cfg)
-	a := newActor(h, p, machine.NewState(cfg, caps, h.durability(), time.Now()), 0)
+	a := newActor(h, p, machine.NewState(cfg, caps, core.DurabilityOf(h.store), time.Now()), 0)
 	a.fresh, a.replace = true, replace
 	a.unreserve = release
 	token := h.token()
@@ -78,7 +78,7 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 	if lost {
 		warnings = append(warnings, "no cwd was given: the agent works in the server's own directory, "+cfg.CWD)
 	}
-	start := a.first(token, machine.Start{Token: token, Key: k, Warnings: warnings})
+	start := a.putFirst(token, machine.Start{Token: token, Key: k, Warnings: warnings})
 	if err := h.add(a, cfg, h.limits); err != nil {
 		release()
 		return core.SessionView{}, err
@@ -91,13 +91,13 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 	return v, err
 }
 
-// clean takes secrets out of what a caller keeps with a session.
+// clean takes secrets out of what a caller stores with a session.
 func (h *Harness) clean(cfg *core.SessionConfig) {
 	red := h.redactor(*cfg)
 	cfg.Title, cfg.Metadata = red.String(cfg.Title), red.Metadata(cfg.Metadata)
 }
 
-// opened is the session that came of a start or resume.
+// opened returns the outcome of a start or resume as a call returns it.
 func opened(v any, err error) (core.SessionView, error) {
 	if errors.Is(err, errRetired) {
 		err = core.Errorf(core.CodeStartFailed, "the session ended while it opened").WithHint("Start it again.").Retry()
@@ -108,7 +108,8 @@ func opened(v any, err error) (core.SessionView, error) {
 	return v.(core.SessionView), nil
 }
 
-// undo ends a start that its caller has left. It leaves nothing behind.
+// undo ends a start whose caller has left, in a goroutine that abandonTimeout
+// limits. The start leaves nothing behind.
 func (h *Harness) undo(a *actor) {
 	h.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, abandonTimeout)
@@ -118,12 +119,8 @@ func (h *Harness) undo(a *actor) {
 	})
 }
 
-func (h *Harness) durability() core.Durability {
-	return core.DurabilityOf(h.store)
-}
-
-// inUse is SessionInUse that does not send the caller to this server about a
-// session that another one runs.
+// inUse is SessionInUse for callers of this server: about a session that another
+// server runs it does not send them to this one.
 func (h *Harness) inUse(v core.SessionView) *core.Error {
 	e := machine.SessionInUse(v.Session.ID)
 	if h.liveActor(v.Session.Owner, v.Session.ID) == nil {
@@ -172,7 +169,7 @@ func (h *Harness) claimID(ctx context.Context, c core.Caller, cfg *core.SessionC
 		WithHint("Continue it with resume: %q, or take the id over with reuse: \"replace\".", id).WithDetail("session", v)
 }
 
-// forkFrom lets a new session branch off one of ours.
+// forkFrom makes a configuration one that forks the conversation of a session.
 func (h *Harness) forkFrom(ctx context.Context, c core.Caller, r core.StartRequest, cfg *core.SessionConfig) error {
 	if r.Resume == "" {
 		if cfg.ProviderSesID == "" {

@@ -16,8 +16,8 @@ type unstoredKeys struct {
 	claims map[callKey]bool // those that the store did not even take as claims
 }
 
-// claim keeps a key that the store did not take, unless there are too many.
-// Those that have had their time make room.
+// claim keeps a key that the store did not take. It is false when there are
+// maxClaims of them that are younger than keyLife.
 func (u *unstoredKeys) claim(k core.KeyRecord) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -40,9 +40,9 @@ func (u *unstoredKeys) claim(k core.KeyRecord) bool {
 	return true
 }
 
-// settle ends a claim that is only here, and says whether it was: what was made
-// takes its place. Otherwise, what the effect's own journal keeps for the store
-// stays, and the rest goes.
+// settle ends a claim that is only in memory, and reports whether it was. After
+// a call that is done, made replaces it, or what the journal of the effect keeps
+// for the store; else the key is free.
 func (u *unstoredKeys) settle(k core.KeyRecord, done bool, made []core.KeyRecord) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

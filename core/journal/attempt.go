@@ -33,14 +33,14 @@ type Attempt struct {
 
 	since []core.Batch // what the host did meanwhile, to be written right behind it
 	bytes int
-	full  bool // too much came: what is in since is lost too
+	full  bool // since would be too much: it is missing too
 }
 
-// attemptRounds is how many conflicts, beside those of keys, one attempt takes.
+// attemptRounds is how many conflicts, beside those of keys, one attempt resolves.
 const attemptRounds = 3
 
-// run writes the batch behind what turns out to be on disk. Each conflict tells
-// of something that came through after all: a batch, or a key.
+// run writes the batch after what is on disk. Each conflict means that something
+// is on disk after all: a batch that failed, or a key.
 func (t *Attempt) run(ctx context.Context) error {
 	for range len(t.batch.Keys) + attemptRounds {
 		if t.nothing() {
@@ -52,7 +52,7 @@ func (t *Attempt) run(ctx context.Context) error {
 		switch {
 		case !errors.As(err, &c):
 			return err
-		case c.Kind == "key": // by the batch that failed, or by another server's call
+		case c.Kind == "key": // of the batch that failed, or of another server's call
 			i := slices.IndexFunc(t.batch.Keys, func(k core.KeyRecord) bool { return k.Key == c.ID })
 			if i < 0 {
 				return err
@@ -60,7 +60,7 @@ func (t *Attempt) run(ctx context.Context) error {
 			t.keys = append(t.keys, t.batch.Keys[i])
 			t.batch.Keys = slices.Delete(t.batch.Keys, i, i+1)
 		default:
-			if err := t.catchUp(ctx, c); err != nil {
+			if err := t.readDisk(ctx, c); err != nil {
 				return err
 			}
 		}
@@ -73,7 +73,7 @@ func (t *Attempt) nothing() bool {
 	return len(b.Events)+len(b.Turns)+len(b.Requests)+len(b.Keys) == 0 && b.Session == nil && b.Process == nil
 }
 
-// last is the seq behind which the host goes on after a success.
+// last returns the seq after which the host goes on after a success.
 func (t *Attempt) last() uint64 {
 	if n := len(t.batch.Events); n > 0 {
 		return t.batch.Events[n-1].Seq
@@ -81,8 +81,9 @@ func (t *Attempt) last() uint64 {
 	return t.stored
 }
 
-// catchUp takes over what the disk has of the resource beyond what was known.
-func (t *Attempt) catchUp(ctx context.Context, c *core.ConflictError) error {
+// readDisk reads what the disk has of the resource beyond what was known, and
+// takes it out of the batch.
+func (t *Attempt) readDisk(ctx context.Context, c *core.ConflictError) error {
 	ctx, cancel := context.WithTimeout(ctx, t.Within)
 	defer cancel()
 	last, mine, err := t.onDisk(ctx)
@@ -110,14 +111,14 @@ func (t *Attempt) catchUp(ctx context.Context, c *core.ConflictError) error {
 		return nil
 	}
 	for _, e := range found {
-		t.forget(e)
+		t.dropStored(e)
 	}
-	t.lostBehind(last)
+	t.trimLost(last)
 	return nil
 }
 
-// lostBehind has store_recovered say no more than what is not on disk.
-func (t *Attempt) lostBehind(last uint64) {
+// trimLost removes from the range of store_recovered what is on disk.
+func (t *Attempt) trimLost(last uint64) {
 	for i, e := range t.batch.Events {
 		var d core.StoreRecoveredData
 		if e.Type != core.StoreRecovered || json.Unmarshal(e.Data, &d) != nil || d.LostFrom > last || last >= d.LostTo {
@@ -128,8 +129,8 @@ func (t *Attempt) lostBehind(last uint64) {
 	}
 }
 
-// onDisk gives the last stored seq, and whether the stored resource is of this
-// instance, or of none while it is opened.
+// onDisk returns the last stored seq, and whether this instance owns the stored
+// resource or has reserved it.
 func (t *Attempt) onDisk(ctx context.Context) (last uint64, mine bool, err error) {
 	b := t.batch
 	if last, err = t.Store.LastSeq(ctx, b.Owner, b.Resource); err != nil {
@@ -151,9 +152,9 @@ func (t *Attempt) onDisk(ctx context.Context) (last uint64, mine bool, err error
 	return last, err == nil && instance == t.Store.Instance(), err
 }
 
-// forget drops from the batch what an event on disk has said already, so that
-// it is said once. The word on disk stands, with the row that came with it.
-func (t *Attempt) forget(found core.Event) {
+// dropStored removes from the batch what an event on disk has ended already: each
+// end is stored once, and the one on disk counts, with the row of its batch.
+func (t *Attempt) dropStored(found core.Event) {
 	i := slices.IndexFunc(t.batch.Events, func(e core.Event) bool { return sameEnd(e, found) })
 	if i >= 0 {
 		if found.Type.EndsSession() && t.batch.Events[i].Type != found.Type {
@@ -169,7 +170,7 @@ func (t *Attempt) forget(found core.Event) {
 	}
 }
 
-// sameEnd says that two events are one, or end the same thing.
+// sameEnd reports whether two events are one, or end the same thing.
 func sameEnd(x, y core.Event) bool {
 	switch {
 	case x.ID == y.ID:
@@ -182,7 +183,7 @@ func sameEnd(x, y core.Event) bool {
 	return x.Type == y.Type && x.Type.Essential()
 }
 
-// keep remembers what the host would commit now, up to a bound.
+// keep keeps what the host would commit now, up to sinceBytes.
 func (t *Attempt) keep(b core.Batch) {
 	for _, e := range b.Events {
 		t.bytes += ringSize(e)
@@ -194,7 +195,7 @@ func (t *Attempt) keep(b core.Batch) {
 	t.since = append(t.since, b)
 }
 
-// next is the batch of what came meanwhile, to be written behind the attempt.
+// next returns the batch of what the host wrote meanwhile, to follow the attempt.
 func (t *Attempt) next() core.Batch {
 	b := core.Batch{Owner: t.batch.Owner, Resource: t.batch.Resource, Instance: t.batch.Instance, ExpectSeq: t.last()}
 	for _, s := range t.since {
@@ -207,7 +208,7 @@ func (t *Attempt) next() core.Batch {
 	return b
 }
 
-// mergeRows puts newer rows in the place of older ones.
+// mergeRows returns rows with newer ones in the place of older ones.
 func mergeRows[T any](rows, newer []T, id func(T) string) []T {
 	for _, n := range newer {
 		if i := slices.IndexFunc(rows, func(r T) bool { return id(r) == id(n) }); i >= 0 {

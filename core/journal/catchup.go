@@ -19,8 +19,8 @@ import (
 //
 // The host of the resource calls all methods from one goroutine. An attempt runs
 // beside it, so no command waits for a store that stands still. A commit that
-// failed may still come to the disk: its numbers are never used again, and an
-// attempt looks what is on disk when the store answers with a conflict.
+// failed may still reach the disk: its numbers are never used again, and an
+// attempt reads what is on disk when the store reports a conflict.
 type Catchup struct {
 	CatchupTarget
 
@@ -159,9 +159,9 @@ type caughtUp struct {
 	Keys    []core.KeyRecord // that are on disk by now
 }
 
-// Settle takes over an attempt that has ended. What came while it ran is
-// written right behind it, within a bound of time; if that fails, it is what is
-// lost now. On success the ring holds what follows the gap.
+// Settle takes over an attempt that has ended. What the host wrote while it ran
+// is committed right after it, within a bound of time; if that fails, it is what
+// is missing now. On success the ring has what follows the gap.
 func (c *Catchup) Settle(ctx context.Context, within time.Duration, row func(b *core.Batch, seq uint64)) caughtUp {
 	t := c.Attempt
 	c.Attempt = nil
@@ -199,7 +199,7 @@ func (c *Catchup) Settle(ctx context.Context, within time.Duration, row func(b *
 	return out
 }
 
-// learn takes over what an attempt has found on disk.
+// learn records what an attempt found on disk.
 func (c *Catchup) learn(t *Attempt) {
 	c.stored, c.Create, c.Replace = t.stored, t.batch.Create, t.batch.Replace
 	c.Keys = without(c.Keys, t.keys)
@@ -215,7 +215,7 @@ func (c *Catchup) learn(t *Attempt) {
 }
 
 // loseAgain goes on without the store after an attempt that succeeded, because
-// of err or because too much came while it ran.
+// of err or because the host wrote more than sinceBytes while it ran.
 func (c *Catchup) loseAgain(t *Attempt, err error) {
 	c.stored, c.From = t.last(), t.last()+1
 	c.Keys = without(c.Keys, t.batch.Keys)

@@ -9,9 +9,9 @@ import (
 )
 
 // CommitChecked commits within a bound of time. A commit that failed may have
-// happened: the batch's last event on disk says so. Another event under its
-// number, of another server or of an older aggregate, does not. When ctx ends,
-// nothing more is waited for.
+// happened: it has if the batch's last event is on disk, under its own id. Another
+// event with that seq is of another server or of an older aggregate. When ctx
+// ends it waits no more.
 func CommitChecked(ctx context.Context, store core.Store, within time.Duration, b core.Batch) error {
 	cctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -31,7 +31,7 @@ func CommitChecked(ctx context.Context, store core.Store, within time.Duration, 
 	return err
 }
 
-// holds says whether the event is on disk.
+// holds reports whether the event is on disk.
 func holds(ctx context.Context, store core.Store, owner string, e core.Event) bool {
 	got, err := store.Events(ctx, core.EventQuery{Owner: owner, Resource: e.Resource, After: e.Seq - 1, Until: e.Seq, Limit: 1})
 	return err == nil && len(got) == 1 && got[0].ID == e.ID

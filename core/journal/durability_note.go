@@ -7,11 +7,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// noteWait bounds how long anyone waits for a note: the disk it is on may be
-// the one that stands still.
+// noteWait bounds the wait for a note: its disk may be the one that fails.
 const noteWait = 100 * time.Millisecond
 
-// noteLoss notes that a resource's journal is not being written, or is again.
+// noteLoss notes that a resource's journal is not being written, or is again. It
+// waits at most noteWait; its goroutine ends with the store's call.
 func noteLoss(store core.Store, owner, id string, lost bool) {
 	notes, ok := store.(core.LossNotes)
 	if !ok {

@@ -54,7 +54,7 @@ type JournalWrite struct {
 	Keys     []core.KeyRecord
 }
 
-// New makes the journal of a process that is new.
+// New returns the journal of a new process.
 func New(opt Options) *Journal {
 	if opt.Timeout <= 0 {
 		opt.Timeout = core.DefaultLimits.StoreTimeout
@@ -68,13 +68,14 @@ func New(opt Options) *Journal {
 	return &Journal{opt: opt}
 }
 
-// Write commits events and the snapshot, and gives the snapshot as it is then.
-// When the store fails, store_failed comes first and the events after it live
-// in memory, which is no error; but with Options.Stop it is, CodeStoreFailed,
-// the first time. A key that another call has is no failure of the store:
-// CodeIdempotency for the first commit, which changes nothing then; a later one
-// goes without the key. When ctx ends it waits for the store no more. Call Wake when
-// readers may see it.
+// Write commits events and the snapshot, and returns the snapshot as it is then.
+// When the store fails, store_failed comes first and the events after it are in
+// memory only. That is no error, but the first time with Options.Stop. A
+// later commit whose key another call has goes without the key. When ctx ends it
+// waits for the store no more. Call Wake when readers may see the events.
+//
+// Errors: CodeIdempotency when another call has the key of the first commit,
+// which changes nothing then; CodeStoreFailed with Stop.
 func (j *Journal) Write(ctx context.Context, w JournalWrite) (core.ProcessSnapshot, error) {
 	j.snapshot = w.Snapshot
 	if j.catchup != nil {
@@ -96,7 +97,7 @@ func (j *Journal) Write(ctx context.Context, w JournalWrite) (core.ProcessSnapsh
 		j.ring.Add(b.Events)
 		return rec.Process, nil
 	}
-	j.lose(rec.Process.LastSeq)
+	j.degrade(rec.Process.LastSeq)
 	j.opt.Logger.Log(ctx, j.opt.Outage.Began(), "the journal of processes could not be written", "process", j.opt.Resource, "stop", j.opt.Stop, "err", err)
 	failed := Entry{Type: core.StoreFailure, At: time.Now().UTC(), Data: core.EncodeData(core.StoreFailedData{Message: "the journal could not be written"})}
 	w.Entries = append([]Entry{failed}, w.Entries...)
@@ -118,7 +119,7 @@ func (j *Journal) commit(ctx context.Context, within time.Duration, b core.Batch
 
 // lose begins to keep what the store does not take, from the batch on that
 // failed, which has used the numbers up to seq.
-func (j *Journal) lose(seq uint64) {
+func (j *Journal) degrade(seq uint64) {
 	j.catchup = NewCatchup(CatchupTarget{Store: j.opt.Store, Kind: core.KindProcess, Owner: j.opt.Owner, Resource: j.opt.Resource, Ring: &j.ring,
 		Log: j.opt.Logger.With("process", j.opt.Resource), Within: j.opt.Timeout, Commit: j.commit}, j.seq, seq)
 	j.catchup.Create = !j.created
@@ -143,8 +144,8 @@ func (j *Journal) event(e Entry, seq uint64) core.Event {
 	return core.Event{SchemaVersion: core.SchemaVersion, ID: core.NewEventID(), Resource: j.opt.Resource, Seq: seq, Type: e.Type, At: e.At.UTC(), Data: e.Data}
 }
 
-// keep goes on in memory. Right before the event that ends the process a number
-// stays free for store_recovered, so that the end is last in any case.
+// keep goes on in memory. The number before the event that ends the process is
+// left free for store_recovered, so that the end is always last.
 func (j *Journal) keep(w JournalWrite) core.ProcessSnapshot {
 	b := core.Batch{Keys: w.Keys}
 	for _, e := range w.Entries {
@@ -202,7 +203,7 @@ func (j *Journal) Retry(ctx context.Context) (core.ProcessSnapshot, bool) {
 
 // beginAttempt starts an attempt. Its numbers are not used again, whatever
 // becomes of it; but the end of a process, with store_recovered before it, is
-// the same at each attempt.
+// the same events at each attempt: the end is the last event of a process.
 func (j *Journal) beginAttempt(ctx context.Context) {
 	c := j.catchup
 	var recovered []core.Event
@@ -245,7 +246,7 @@ func (j *Journal) durability() core.Durability {
 
 func (j *Journal) working() core.Durability { return core.DurabilityOf(j.opt.Store) }
 
-// Events reads the journal, from memory as far as that has it.
+// Events reads the journal. It may be called from any goroutine.
 func (j *Journal) Events(ctx context.Context, q core.EventQuery) ([]core.Event, error) {
 	q.Owner = j.opt.Owner
 	return ReadJournal(ctx, j.opt.Store, &j.ring, j.degraded.Load(), q)
@@ -254,5 +255,5 @@ func (j *Journal) Events(ctx context.Context, q core.EventQuery) ([]core.Event, 
 // Watch wakes ch, which needs room for one, after each Wake.
 func (j *Journal) Watch(ch chan<- struct{}) (stop func()) { return j.wakes.Watch(ch) }
 
-// Wake tells watchers that there is news.
+// Wake wakes the watchers.
 func (j *Journal) Wake() { j.wakes.Wake() }

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// Outage is a time in which a store takes no writes, as all who write to it in
-// one server see it: the first of them says so in the log, the others add
-// details to it. The zero value is a store that works. It is safe for concurrent
-// use.
+// Outage is the state of a store for all that write to it in one server, so that
+// a failure is logged once as an error. The zero value is a store that works. It
+// is safe for concurrent use.
 type Outage struct{ on atomic.Bool }
 
-// Began is told of a write that failed, and gives the level at which to log it.
+// Began records a write that failed, and returns the level at which to log it:
+// error for the first, debug for those that follow.
 func (o *Outage) Began() slog.Level {
 	if o.on.CompareAndSwap(false, true) {
 		return slog.LevelError
@@ -19,5 +19,5 @@ func (o *Outage) Began() slog.Level {
 	return slog.LevelDebug
 }
 
-// Over is told of a write that succeeded. It is true for the first one.
+// Over records a write that succeeded. It reports whether it ends an outage.
 func (o *Outage) Over() bool { return o.on.Load() && o.on.CompareAndSwap(true, false) }

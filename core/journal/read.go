@@ -7,7 +7,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// ReadJournal reads the events of a live resource.
+// ReadJournal reads the events of a live resource, from its ring as far as that
+// has all of them.
 func ReadJournal(ctx context.Context, store core.Store, r *Ring, degraded bool, q core.EventQuery) ([]core.Event, error) {
 	if degraded {
 		return degradedEvents(ctx, store, r, q)
@@ -18,8 +19,8 @@ func ReadJournal(ctx context.Context, store core.Store, r *Ring, degraded bool, 
 	return store.Events(ctx, q)
 }
 
-// degradedEvents joins what the store has with what only lives in memory. What
-// neither has any more shows as one replay_gap.
+// degradedEvents joins what the store has with what is only in memory. What
+// neither has shows as one replay_gap.
 func degradedEvents(ctx context.Context, store core.Store, r *Ring, q core.EventQuery) ([]core.Event, error) {
 	all := q
 	all.Limit, all.Tail, all.MaxBytes = math.MaxInt, false, 0
@@ -43,7 +44,7 @@ func degradedEvents(ctx context.Context, store core.Store, r *Ring, q core.Event
 	return pick(out, core.EventQuery{Limit: q.Limit, MaxBytes: q.MaxBytes, Raw: q.Raw}), nil
 }
 
-// GapBefore stands for the events that are gone before e.
+// GapBefore returns the replay_gap for the missing events before e.
 func GapBefore(e core.Event) core.Event {
 	return core.Event{SchemaVersion: core.SchemaVersion, Resource: e.Resource, Seq: e.Seq - 1, Type: core.ReplayGap,
 		At: e.At, Data: core.EncodeData(map[string]uint64{"available_from": e.Seq})}

@@ -9,23 +9,21 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Ring keeps a live resource's most recent committed events, bounded by bytes,
-// so that whoever follows it seldom asks the store. It has one writer and any
-// number of readers.
+// Ring keeps a live resource's most recent committed events, up to ringBytes, so
+// that followers seldom read the store. It has one writer and any number of
+// readers.
 //
-// It keeps them in the parts in which they came: to copy every event into one
-// long list, and that list ever again as it moves on, was the most that an event
-// left to the collector.
+// It keeps the slices in which events were added: copying each event into one
+// growing list was most of the garbage of an event.
 type Ring struct {
 	mu    sync.RWMutex
 	parts []ringPart // oldest first
 	bytes int
-	// whole says that no event behind from has been dropped or skipped.
-	From uint64 // events with a higher seq are all here
+	From  uint64 // events with a higher seq are all here
 }
 
-// ringPart is what came, and goes, together. Its events are never changed: the
-// store has them, too.
+// ringPart is what is added and dropped together. Its events are never changed:
+// a store in memory has them too.
 type ringPart struct {
 	events []core.Event
 	bytes  int
@@ -33,7 +31,7 @@ type ringPart struct {
 
 func ringSize(e core.Event) int { return len(e.Data) + len(e.Raw) + 200 }
 
-// Add takes events over; their giver changes them no more.
+// Add takes events over; the caller changes them no more.
 func (r *Ring) Add(events []core.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,13 +45,12 @@ func (r *Ring) Add(events []core.Event) {
 		r.From = p.events[len(p.events)-1].Seq
 		drop++
 	}
-	// What is dropped is let go of at once; its place, when append moves the rest.
+	// Dropped events are free at once, their slots when append moves the rest.
 	clear(r.parts[:drop])
 	r.parts = r.parts[drop:]
 }
 
-// ringParts cuts what came together where it is large: a part is let go of as a
-// whole.
+// ringParts cuts events into parts of at most ringPartBytes, or one event.
 func ringParts(events []core.Event) iter.Seq[ringPart] {
 	return func(yield func(ringPart) bool) {
 		for all := events; len(events) > 0; {
@@ -63,7 +60,7 @@ func ringParts(events []core.Event) iter.Seq[ringPart] {
 				n++
 			}
 			part := events[:n]
-			if n < len(all) { // or all would stay as long as a part of it
+			if n < len(all) { // or a part would keep all of them in memory
 				part = slices.Clone(part)
 			}
 			if !yield(ringPart{part, bytes}) {
@@ -81,7 +78,7 @@ func (r *Ring) Reset(seq uint64) {
 	r.parts, r.bytes, r.From = nil, 0, seq
 }
 
-// read gives a page if the ring has all of it.
+// read returns a page. It is not ok when the ring lacks events of it.
 func (r *Ring) read(q core.EventQuery) ([]core.Event, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -91,8 +88,8 @@ func (r *Ring) read(q core.EventQuery) ([]core.Event, bool) {
 	return r.pick(q), true
 }
 
-// since gives the events behind after that the ring still has, and the seq
-// behind which none is missing.
+// since returns the events after q.After that the ring has, and the seq after
+// which none is missing.
 func (r *Ring) since(q core.EventQuery) (events []core.Event, from uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -112,22 +109,22 @@ func (r *Ring) pick(q core.EventQuery) []core.Event {
 	return p.out
 }
 
-// pick applies a query to events in order.
+// pick returns the page of a query from events in order.
 func pick(events []core.Event, q core.EventQuery) []core.Event {
 	p := picking{q: q}
 	p.take(events)
 	return p.out
 }
 
-// picking is a page that is being made.
+// picking is a page that is being filled.
 type picking struct {
 	q     core.EventQuery
 	out   []core.Event
 	bytes int
 }
 
-// take applies the query to the next events and says whether the page has room
-// for more.
+// take adds the next events that the query wants, and reports whether the page
+// has room for more.
 func (p *picking) take(events []core.Event) (more bool) {
 	limit := p.q.Limit
 	if limit <= 0 {

@@ -2,15 +2,15 @@ package journal
 
 import "sync"
 
-// Wakes tells watchers that a resource has changed. Wakes merge; a watcher
-// reads the journal again from its cursor and so misses nothing.
+// Wakes wakes the watchers of a resource that has changed. Wakes merge: a watcher
+// reads the journal again from its cursor and so misses nothing. The zero value
+// is ready. It is safe for concurrent use.
 type Wakes struct {
 	mu       sync.Mutex
 	watchers map[chan<- struct{}]struct{}
 }
 
-// Watch registers a channel, which needs room for one wake, and gives the way
-// to take it off.
+// Watch registers a channel, which needs room for one wake. stop removes it.
 func (w *Wakes) Watch(ch chan<- struct{}) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 // Effect is what the machine asks for: one of the types below. The host carries
-// effects out in order. Those that others can notice come after the commit that
-// makes the others durable, except that timers move at once.
+// effects out in order. Timers move at once; everything else that is not stored
+// comes after the commit of what is.
 type Effect interface{ effect() }
 
 // Append journals an event. Data is marshalled by the host.
@@ -75,7 +75,7 @@ type Hangup struct {
 	Grace time.Duration
 }
 
-// Discard says that nothing of this session is to remain.
+// Discard asks that nothing of this session remains.
 type Discard struct{}
 
 func (Append) effect()     {}

@@ -11,13 +11,16 @@ type Token uint64
 
 // Input is what the machine steps: one of the types below. What is random or known
 // only outside (ids, keys, the operator's policy) comes in with it.
-type Input interface{ input() }
+type Input interface {
+	// token returns the token of a caller's command, 0 for any other input.
+	token() Token
+}
 
 // Start opens a new session.
 type Start struct {
 	Token Token
 	Key   *core.KeyRecord
-	// Warnings are told in the reply and the journal.
+	// Warnings are shown in the reply and journaled.
 	Warnings []string
 }
 
@@ -29,7 +32,7 @@ type Resume struct {
 	Warnings []string
 }
 
-// Prompt asks for a turn; Queue says that it may wait behind others.
+// Prompt asks for a turn. With Queue it may wait behind others.
 type Prompt struct {
 	Token  Token
 	TurnID string
@@ -102,8 +105,8 @@ type Opened struct {
 	Epoch uint64
 	Ready core.Ready
 	Err   *core.Error
-	// Refused is set when the opening succeeded and cannot be stored: the
-	// starter is told so, and the conversation is hung up.
+	// Refused is set when the opening succeeded and cannot be stored. It is the reply
+	// to the starter; the conversation is hung up.
 	Refused *core.Error
 }
 
@@ -138,29 +141,29 @@ type StoreFailed struct {
 // only.
 type StoreRecovered struct{ LostFrom, LostTo uint64 }
 
-func (Start) input()          {}
-func (Resume) input()         {}
-func (Prompt) input()         {}
-func (Steer) input()          {}
-func (Respond) input()        {}
-func (Ask) input()            {}
-func (Interrupt) input()      {}
-func (Configure) input()      {}
-func (Close) input()          {}
-func (Shutdown) input()       {}
-func (Recover) input()        {}
-func (Opened) input()         {}
-func (Notice) input()         {}
-func (LinkLost) input()       {}
-func (HungUp) input()         {}
-func (TimerDue) input()       {}
-func (StoreFailed) input()    {}
-func (StoreRecovered) input() {}
+func (in Start) token() Token       { return in.Token }
+func (in Resume) token() Token      { return in.Token }
+func (in Prompt) token() Token      { return in.Token }
+func (in Steer) token() Token       { return in.Token }
+func (in Respond) token() Token     { return in.Token }
+func (in Ask) token() Token         { return in.Token }
+func (in Interrupt) token() Token   { return in.Token }
+func (in Configure) token() Token   { return in.Token }
+func (in Close) token() Token       { return in.Token }
+func (Shutdown) token() Token       { return 0 }
+func (Recover) token() Token        { return 0 }
+func (Opened) token() Token         { return 0 }
+func (Notice) token() Token         { return 0 }
+func (LinkLost) token() Token       { return 0 }
+func (HungUp) token() Token         { return 0 }
+func (TimerDue) token() Token       { return 0 }
+func (StoreFailed) token() Token    { return 0 }
+func (StoreRecovered) token() Token { return 0 }
 
 // TimerKind is what a timer limits.
 type TimerKind int
 
-// What timers bound.
+// What timers limit.
 const (
 	TimerStartup TimerKind = iota
 	TimerTurnStart

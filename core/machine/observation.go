@@ -2,7 +2,7 @@ package machine
 
 import "github.com/harness-mcp/harness-mcp/core"
 
-// Observation is what Telemetry is told of one session. Exactly one of Began,
+// Observation is one report to Telemetry about a session. Exactly one of Began,
 // Ended and Signal is set.
 type Observation struct {
 	Of     OperationKey
@@ -30,8 +30,8 @@ func (o OperationKey) Matches(x OperationKey) bool {
 	return o.Turn == "" || o.Turn == x.Turn
 }
 
-// ObserveInputs returns what the outcomes of commands in a batch are to
-// Telemetry. They hold whatever becomes of the batch.
+// ObserveInputs returns the reports of the commands whose outcome is in a batch.
+// They are true whatever becomes of the batch.
 func ObserveInputs(batch []Input) (out []Observation) {
 	for _, in := range batch {
 		switch in := in.(type) {
@@ -52,8 +52,8 @@ func ObserveInputs(batch []Input) (out []Observation) {
 	return out
 }
 
-// ObserveEffects returns what committed effects are to Telemetry; s is the state
-// behind them.
+// ObserveEffects returns the reports of committed effects. s is the state after
+// them.
 func ObserveEffects(s *State, effects []Effect) []Observation {
 	o := observations{s: s}
 	for _, e := range effects {
@@ -67,7 +67,7 @@ func ObserveEffects(s *State, effects []Effect) []Observation {
 	return o.out
 }
 
-// observations collects what one commit is to Telemetry.
+// observations collects the reports of one commit.
 type observations struct {
 	s   *State
 	out []Observation
@@ -112,8 +112,8 @@ func (o *observations) appended(e Append) {
 	}
 }
 
-// turnEnded ends a turn, and the commands of it that its provider has not
-// answered: the turn's end is their answer, unless no verdict came.
+// turnEnded reports the end of a turn and of its commands that the provider has not
+// answered. The turn's end counts as their answer, unless no verdict came.
 func (o *observations) turnEnded(turn string, d *TerminalData) {
 	e := core.Ended{Ending: core.EndedOK, Status: string(d.Status), Reason: d.Reason, Usage: d.Result.Usage}
 	switch d.Status {
@@ -139,7 +139,8 @@ func (o *observations) turnEnded(turn string, d *TerminalData) {
 	o.ended(OperationKey{Name: core.OpTurn, Turn: turn}, e) // one that never left the queue has not begun
 }
 
-// sessionEnded ends the session, and every command that nobody will answer.
+// sessionEnded reports the end of the session and of every command that will get no
+// answer.
 func (o *observations) sessionEnded() {
 	o.ended(OperationKey{Name: core.OpCommand}, core.Ended{Ending: core.EndedAborted})
 	e := core.Ended{Ending: core.EndedOK, Status: string(o.s.Status()), Reason: o.s.Reason}

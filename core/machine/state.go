@@ -19,7 +19,7 @@ type State struct {
 	Epoch uint64
 	Link  Link
 	End   End
-	// Reason and Err say why the session ended or lost its link.
+	// Reason and Err are why the session ended or lost its link.
 	Reason core.Reason
 	Err    *core.TurnError
 	// Opening is set while Link is LinkOpening.
@@ -59,8 +59,7 @@ type Base struct {
 	Config       core.SessionConfig
 	Capabilities unique.Handle[core.Capabilities] // kept once for all that have the same
 	CreatedAt    time.Time
-	// CheckSchema says whether a document meets a JSON schema, nil for yes. It
-	// is a pure function. Nil checks nothing.
+	// CheckSchema checks answers against schemas; nil checks nothing.
 	CheckSchema core.SchemaCheck `json:"-"`
 }
 
@@ -79,8 +78,8 @@ const (
 // End is how a session ended.
 type End int
 
-// How a session ends, the stronger word later. EndGone is one that never
-// became ready: it leaves nothing behind.
+// The ends of a session, a stronger one later. EndGone is the end of one that
+// never became ready: nothing is left of it.
 const (
 	EndNone End = iota
 	EndClosed
@@ -95,7 +94,7 @@ type Opening struct {
 	// Prior is what a failed resume restores; nil for a new session.
 	Prior    *State
 	Key      *core.KeyRecord
-	Warnings []string // to be told when it is ready
+	Warnings []string // for the reply and the journal, once it is ready
 }
 
 // Closing is the end of a session that is decided and not carried out yet.
@@ -103,7 +102,7 @@ type Closing struct {
 	Word   End
 	Reason core.Reason
 	Tokens []Token // who waits for it
-	// HungUp says that the link was told to end.
+	// HungUp is set once the conversation is being ended.
 	HungUp bool
 }
 
@@ -138,7 +137,8 @@ type ActiveTurn struct {
 	// Withdraw names requests that ended with a recorded intent: the
 	// interrupt, once it is sent, withdraws them.
 	Withdraw []string
-	// Accepted says that a starting turn behind a provider's turn is accepted.
+	// Accepted is set when the provider accepted a turn that still waits behind one of
+	// its own.
 	Accepted bool
 	// Cause is the turn time-out that made us stop it.
 	Cause    core.Code

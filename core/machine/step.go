@@ -188,8 +188,7 @@ func (m *machine) sessionChanged(n core.SessionChanged) {
 
 // Small steps that all parts use.
 
-// set gives dst a value, unless the value is zero, and reports whether that changed
-// dst.
+// set assigns v to dst, unless v is zero, and reports whether that changed dst.
 func set[T comparable](dst *T, v T) bool {
 	var zero T
 	if v == zero || *dst == v {

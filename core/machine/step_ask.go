@@ -32,8 +32,8 @@ func (m *machine) ask(in Ask) *core.Error {
 	return nil
 }
 
-// asked notes how far the asking of a person has come. An end of the wait that
-// comes after the person's word changes nothing.
+// asked notes how far the asking of a person has come. The end of a wait that comes
+// after the person's own answer changes nothing.
 func (m *machine) asked(t *ActiveTurn, i int, said string, wait time.Duration) {
 	q := t.Requests[i]
 	id := TimerID{Kind: TimerAsk, ID: q.Rec.ID}

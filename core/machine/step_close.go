@@ -111,8 +111,8 @@ func (m *machine) shutdown() {
 // retire ends a live session without waiting for the provider's verdict. Its
 // order: open requests expire, turns end as interrupted, the queue and pending
 // commands end, and the process tree is ended within grace. The turn that made a
-// session fail has its own terminal event before this. A word that is stronger than
-// the one of an earlier close stays.
+// session fail has its own terminal event before this. killed and failed are not
+// replaced by a later, weaker end.
 func (m *machine) retire(word End, reason core.Reason, grace time.Duration) {
 	var tokens []Token
 	hungUp := false
@@ -196,7 +196,7 @@ func (m *machine) linkLost(err *core.TurnError) {
 		m.lostWhileClosing(err)
 		return
 	}
-	m.lose(err, core.ReasonTransportLost)
+	m.makeUnavailable(err, core.ReasonTransportLost)
 }
 
 func (m *machine) lostWhileClosing(err *core.TurnError) {
@@ -206,10 +206,10 @@ func (m *machine) lostWhileClosing(err *core.TurnError) {
 	m.finish()
 }
 
-// lose makes the session unavailable: it can be read, closed and resumed. Turns
+// makeUnavailable makes the session unavailable: it can be read, closed and resumed. Turns
 // get their terminal events first. A turn that nobody wanted to end failed by the
 // loss, one whose time-out stopped it failed by that, and any other is interrupted.
-func (m *machine) lose(err *core.TurnError, reason core.Reason) {
+func (m *machine) makeUnavailable(err *core.TurnError, reason core.Reason) {
 	m.append(core.TransportError, dataEnded{Reason: reason, Error: err})
 	m.disarm(TimerID{Kind: TimerSessionIdle})
 	for t := range m.s.Turns() {

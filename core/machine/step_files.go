@@ -9,7 +9,7 @@ import (
 )
 
 // mergeFiles adds changed files, without their diffs and at most maxTurnFiles. The
-// last word on a path counts, but a file that was added and then modified stays
+// last report of a path counts, but a file that was added and then modified stays
 // added.
 func mergeFiles(have, more []core.FileEdit) []core.FileEdit {
 	if len(more) == 0 {

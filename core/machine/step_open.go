@@ -114,10 +114,10 @@ func (m *machine) idle() {
 	m.arm(TimerID{Kind: TimerSessionIdle}, m.timeouts().SessionIdle)
 }
 
-// cancelOpening gives an opening up. The starter is answered at once, with err;
-// a caller that closes waits until the conversation is gone. A second one only
-// changes how the session ends: killed, or closed by a caller, is stronger than a
-// failure of the start.
+// cancelOpening stops an opening. The starter is answered at once, with err; a
+// caller that closes waits until the conversation is gone. A second call only
+// changes how the session ends: killed replaces every other end, and a caller's
+// close replaces a failure of the start.
 func (m *machine) cancelOpening(err *core.Error, word End, reason core.Reason, closer Token) {
 	if m.s.Closing != nil {
 		m.joinClosing(closer)

@@ -15,7 +15,7 @@ func (m *machine) recover(in Recover) {
 		for t := range m.s.Turns() {
 			m.recall(t)
 		}
-		m.lose(&core.TurnError{Code: core.TurnTransportLost, Message: "the server that ran this session ended"}, in.Reason)
+		m.makeUnavailable(&core.TurnError{Code: core.TurnTransportLost, Message: "the server that ran this session ended"}, in.Reason)
 	}
 }
 

@@ -211,8 +211,8 @@ func (m *machine) resolve(t *ActiveTurn, q OpenRequest, frame []byte) {
 	m.reply(c.Token, r)
 }
 
-// requestWithdrawn steps the provider's word that it no longer waits for an answer.
-// For a claimed request it is the proof that the answer was taken; any other
+// requestWithdrawn steps a notice that the provider no longer waits for an answer.
+// For a claimed request it proves that the answer was taken; any other request
 // expires.
 func (m *machine) requestWithdrawn(n core.RequestWithdrawn) {
 	t, i := m.s.openRequest(func(q OpenRequest) bool { return q.Rec.Ref == n.Ref })
@@ -230,8 +230,8 @@ func (m *machine) requestWithdrawn(n core.RequestWithdrawn) {
 	m.do(PutTurn{Turn: t.Snapshot()})
 }
 
-// expire ends a request without an answer. A caller whose answer was on its way is
-// told.
+// expire ends a request without an answer. A caller whose answer was on its way
+// gets an error.
 func (m *machine) expire(t *ActiveTurn, q OpenRequest, reason core.Reason) *ActiveTurn {
 	r := q.Rec
 	r.Status = core.RequestDoneExpired

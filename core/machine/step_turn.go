@@ -16,7 +16,7 @@ import (
 //	                               or gets queue_full
 //	any other                      see notUsable
 //
-// The reply is the turn, before the provider is told anything.
+// The reply is the turn. It comes before anything is sent to the provider.
 func (m *machine) prompt(in Prompt) *core.Error {
 	if err := m.cannotTake(in.Input); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (m *machine) running(t *ActiveTurn, frame []byte) *ActiveTurn {
 	return t
 }
 
-// turnBegan steps the provider's word that it runs a turn.
+// turnBegan steps a notice that the provider runs a turn.
 //
 //	of our turn, starting          accepted, as by OpDone
 //	of another, idle or starting   a turn of the provider's own, which ours waits behind
@@ -322,13 +322,13 @@ func (m *machine) facts(t *ActiveTurn, p core.Payload) {
 // turn.
 //
 //	starting                       accepted by that; then as running
-//	running to cancelling          completed, cancelled or failed, as the provider says;
-//	                               then the next queued turn begins, or idle
+//	running to cancelling          completed, cancelled or failed, by its verdict; then the
+//	                               next queued turn begins, or the session is idle
 //	closing                        the same; then the close continues
 //	of a turn that has ended       a provider_event
 //
-// A turn that a time-out stopped has failed by that, unless it completed all the
-// same.
+// A turn that a time-out stopped fails with the code of the time-out, unless it
+// completed all the same.
 func (m *machine) turnEnded(n core.TurnEnded) {
 	t := m.named(n.Turn)
 	if t == nil {
@@ -359,9 +359,9 @@ func (m *machine) turnEnded(n core.TurnEnded) {
 	m.endTurn(t, status, "", n.Result, n.Raw)
 }
 
-// endTurn gives a turn its one terminal event, the last of that turn, and continues
-// with what follows. Turns in the queue of an agent that is not logged in would
-// fail too: they end.
+// endTurn writes a turn's one terminal event, its last, and continues with what
+// follows. When the agent is not logged in, queued turns end too, since they would
+// fail.
 func (m *machine) endTurn(t *ActiveTurn, status core.TurnStatus, reason core.Reason, res core.Result, frame []byte) {
 	m.terminal(t, status, reason, res, frame)
 	if m.s.Closing != nil {

@@ -6,44 +6,44 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Unstored is what becomes of a batch of inputs that the store did not take.
-// Unless Stands is set nothing of the batch has happened: the host goes back to
-// the state before it, ends the session if Ends is set, answers Refused and then
-// steps Again. What the provider has done outside stays true, and so its reports
-// are always stepped again.
+// Unstored is what becomes of a batch of inputs that the store did not take. Unless
+// Stands is set nothing of the batch has happened: the host goes back to the state
+// before it, ends the session if Ends is set, answers Refused and then steps Again.
+// What the provider has done outside stays true, so its reports are always stepped
+// again.
 type Unstored struct {
-	// Stands says that the batch is committed again, with Effects only.
+	// Stands is set when the batch is committed again, with Effects only.
 	Stands  bool
 	Effects []Effect
 
 	// Again are the inputs to step again, in order.
 	Again []Input
-	// Refused are the replies to callers whose commands have not happened.
+	// Refused are the replies to callers whose commands have not happened. They come
+	// after the end of the session, so that readers see it by then.
 	Refused []Reply
-	// Ends says that the host steps StoreFailed with Stop, so that the session
-	// ends. Refused follows, when readers see what became of the session.
+	// Ends is set when the host is to step StoreFailed with Stop.
 	Ends bool
-	// Taken says that the stored session is another server's from now on:
-	// nothing is written of this one any more.
+	// Taken is set when the stored session is another server's from now on: nothing
+	// is written of this one any more.
 	Taken bool
 }
 
 // refuse adds the reply to the caller of an input, if one waits.
 func (u *Unstored) refuse(in Input, err *core.Error) {
-	if t := tokenOf(in); t != 0 {
+	if t := in.token(); t != 0 {
 		u.Refused = append(u.Refused, Reply{Token: t, Err: err})
 	}
 }
 
-// OnConflict decides what becomes of a batch that met something that another
-// writer had stored first. before is the state before the batch, out what the
-// batch wanted.
+// OnConflict returns what becomes of a batch that conflicts with what another
+// writer has stored. before is the state before the batch, out are its effects.
 //
-// An input that brought the id or the key in question is refused, and the rest
-// is stepped again without it. A key whose call has had its effect outside stays
-// with the other call. Anything else means that another server writes the
-// session or has deleted it: the session ends here, since its agent must not go
-// on beside another.
+//	an input brought the id or     it is refused; the rest is stepped again
+//	key that is taken
+//	a key is taken whose call      the batch stands without the key
+//	has had its effect outside
+//	any other conflict             another server writes the session, or deleted it: it
+//	                               ends here, since two agents must not run
 func OnConflict(before State, batch []Input, out []Effect, c *core.ConflictError) Unstored {
 	var u Unstored
 	var refused []Input // openings, behind the rest
@@ -78,12 +78,13 @@ func OnConflict(before State, batch []Input, out []Effect, c *core.ConflictError
 	return u
 }
 
-// OnStop decides what becomes of a batch with which the session ends, because
-// it could not be stored: its callers are refused with err.
+// OnStop returns what becomes of a batch with which the session ends, because it
+// could not be stored. Its callers are refused with err.
 //
-// An opening that has just succeeded is refused, and ends by that; one that is
-// reported to have failed, or to be gone, ends by its report. In every other
-// case the session ends at once.
+//	the opening succeeded          it is refused, and ends by that
+//	the opening failed, or the     the report is stepped again, and ends it
+//	link is gone
+//	any other                      the session ends at once
 func OnStop(before State, batch []Input, err *core.Error) Unstored {
 	var u Unstored
 	for _, in := range batch {
@@ -139,29 +140,4 @@ func TurnUsed(id string) *core.Error {
 func SessionInUse(id string) *core.Error {
 	return core.Errorf(core.CodeSessionInUse, "session %s exists and is live", id).
 		WithHint("Use it with send_message, or choose another session_id.")
-}
-
-// tokenOf returns the token of a caller's command, 0 for any other input.
-func tokenOf(in Input) Token {
-	switch in := in.(type) {
-	case Start:
-		return in.Token
-	case Resume:
-		return in.Token
-	case Prompt:
-		return in.Token
-	case Steer:
-		return in.Token
-	case Respond:
-		return in.Token
-	case Ask:
-		return in.Token
-	case Interrupt:
-		return in.Token
-	case Configure:
-		return in.Token
-	case Close:
-		return in.Token
-	}
-	return 0
 }

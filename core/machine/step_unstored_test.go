@@ -159,10 +159,10 @@ func TestNoCallerOfABatchThatIsNotStoredIsForgotten(t *testing.T) {
 			}
 			left := map[Token]int{}
 			for _, in := range batch {
-				left[tokenOf(in)]++
+				left[in.token()]++
 			}
 			for _, in := range u.Again {
-				left[tokenOf(in)]--
+				left[in.token()]--
 			}
 			for _, a := range u.Refused {
 				left[a.Token]--

@@ -68,11 +68,3 @@ func (t Timers) Due(now time.Time) []TimerID {
 	}
 	return ids
 }
-
-// Earlier returns the earlier of two times, of which the zero time is never.
-func Earlier(x, y time.Time) time.Time {
-	if x.IsZero() || !y.IsZero() && y.Before(x) {
-		return y
-	}
-	return x
-}

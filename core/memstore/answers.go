@@ -9,7 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// PutAnswer implements Mailbox.
+// PutAnswer implements AnswerStore.
 func (m *Store) PutAnswer(ctx context.Context, a core.Answer) error {
 	d, err := m.lock(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func cloneAnswer(a core.Answer) core.Answer {
 	return a
 }
 
-// Answers implements Mailbox.
+// Answers implements AnswerStore.
 func (m *Store) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m *Store) Answers(ctx context.Context, instance string) ([]core.Answer, er
 	return out, nil
 }
 
-// Answer implements Mailbox.
+// Answer implements AnswerStore.
 func (m *Store) Answer(ctx context.Context, id string) (core.Answer, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func (m *Store) Answer(ctx context.Context, id string) (core.Answer, error) {
 	return cloneAnswer(a), nil
 }
 
-// SettleAnswer implements Mailbox.
-func (m *Store) SettleAnswer(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
+// PutOutcome implements AnswerStore.
+func (m *Store) PutOutcome(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
 	d, err := m.lock(ctx)
 	if err != nil {
 		return false, err

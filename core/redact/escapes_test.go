@@ -56,7 +56,7 @@ func TestControlSequencesMayBeCutAnywhere(t *testing.T) {
 		if f.Held() != 0 {
 			t.Fatalf("%d bytes are held at the end", f.Held())
 		}
-		var e core.Escapes
+		var e EscapeStripper
 		if shown := string(e.Strip([]byte(strings.ReplaceAll(got, "\b", "")))); strings.Contains(shown, horse) {
 			t.Fatalf("the secret is seen in %q", shown)
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// frame is JSON for a provider's frame. Of one longer than MaxRaw only the
+// boundFrame is JSON for a provider's frame. Of one longer than MaxRaw only the
 // beginning is kept, and so only that is looked at: a copy of the whole, made
 // to be cut afterwards, would cost as much as the frame itself.
-func (r *Redactor) frame(raw json.RawMessage) json.RawMessage {
+func (r *Redactor) boundFrame(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= core.MaxRaw {
 		return r.JSON(raw)
 	}
@@ -59,7 +59,7 @@ func (w *jsonWalk) rest(lit string) string {
 	if len(w.stack) > 0 {
 		level = w.stack[len(w.stack)-1]
 	}
-	if w.hot || !level.object && level.hot {
+	if w.secret || !level.object && level.secret {
 		return `"` + Redacted
 	}
 	const longestEscape = len(`\ud83d\ude00`)

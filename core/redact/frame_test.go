@@ -22,7 +22,7 @@ func TestALongFrameIsCutBeforeItIsLookedThroughAndKeepsNoSecret(t *testing.T) {
 		"a long key":        `{"` + secret + long + `":1}`,
 		"control and quote": `{"text":"` + strings.Repeat(`\u0001\"`, core.MaxRaw) + `"}`,
 	} {
-		got := r.frame(json.RawMessage(raw))
+		got := r.boundFrame(json.RawMessage(raw))
 		var f struct {
 			Truncated bool
 			Bytes     int
@@ -45,7 +45,7 @@ func TestALongFrameThatIsCutInASecretShowsNoPartOfIt(t *testing.T) {
 		pad := strings.Repeat("\u00e9 ", 20) + strings.Repeat(".", core.MaxRaw/2-at-len(`{"t":"`)-60)
 		raw := fmt.Sprintf(`{"t":"%s%s%s"}`, pad, secret, strings.Repeat(`\u00e9`, core.MaxRaw))
 		var f struct{ Head string }
-		if err := json.Unmarshal(r.frame(json.RawMessage(raw)), &f); err != nil {
+		if err := json.Unmarshal(r.boundFrame(json.RawMessage(raw)), &f); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(f.Head, "zebra") || !strings.Contains(f.Head, "....") {
@@ -59,6 +59,6 @@ func BenchmarkALongFrame(b *testing.B) {
 	raw := json.RawMessage(`{"text":"` + strings.Repeat("x", 60<<20) + `"}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.frame(raw)
+		r.boundFrame(raw)
 	}
 }

@@ -16,7 +16,7 @@ const maxNesting = 4
 // stay as they are; it returns raw itself when nothing changed. JSON that
 // stands in a string is looked into as well. What is not JSON is read as text.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
-	return r.rawJSON(raw, jsonWalk{names: true})
+	return r.walk(raw, jsonWalk{names: true})
 }
 
 // SecretsIn gives the strings of a JSON configuration that stand under names
@@ -40,10 +40,10 @@ var noSecrets = New(nil)
 // schema is JSON for a JSON Schema, whose keys name fields and do not hold
 // their values.
 func (r *Redactor) schema(raw json.RawMessage) json.RawMessage {
-	return r.rawJSON(raw, jsonWalk{})
+	return r.walk(raw, jsonWalk{})
 }
 
-func (r *Redactor) rawJSON(raw json.RawMessage, w jsonWalk) json.RawMessage {
+func (r *Redactor) walk(raw json.RawMessage, w jsonWalk) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
 	}
@@ -73,16 +73,16 @@ type jsonWalk struct {
 	// take, when set, sees every string that its name makes secret.
 	take func(s string)
 
-	stack []jsonLevel
-	key   bool // the next string is a key
-	hot   bool // the key of the next value names a secret
-	named string
+	stack  []jsonLevel
+	key    bool // the next string is a key
+	secret bool // the key of the next value names a secret
+	named  string
 }
 
 // jsonLevel is an object or array that is open.
 type jsonLevel struct {
 	object bool
-	hot    bool // strings right in here are secret
+	secret bool // strings right in here are secret
 	pair   bool // a name in here says that its value is secret
 }
 
@@ -131,21 +131,21 @@ func (w *jsonWalk) structure(c byte) bool {
 		if len(w.stack) > 0 {
 			up = w.stack[len(w.stack)-1]
 		}
-		hot := w.hot || !up.object && up.hot
+		secret := w.secret || !up.object && up.secret
 		if c == '{' {
 			// A lone key names one value; its plural may hold many by name.
-			hot = hot && (len(w.stack) > 0 && up.hot || strings.HasSuffix(w.named, "s"))
+			secret = secret && (len(w.stack) > 0 && up.secret || strings.HasSuffix(w.named, "s"))
 		}
-		w.stack = append(w.stack, jsonLevel{object: c == '{', hot: hot})
-		w.key, w.hot = c == '{', false
+		w.stack = append(w.stack, jsonLevel{object: c == '{', secret: secret})
+		w.key, w.secret = c == '{', false
 	case '}', ']':
 		if len(w.stack) == 0 {
 			return false
 		}
 		w.stack = w.stack[:len(w.stack)-1]
-		w.key, w.hot = false, false
+		w.key, w.secret = false, false
 	case ',':
-		w.key, w.hot = len(w.stack) > 0 && w.stack[len(w.stack)-1].object, false
+		w.key, w.secret = len(w.stack) > 0 && w.stack[len(w.stack)-1].object, false
 	case ':':
 		w.key = false
 	case ' ', '\t', '\r', '\n', '+', '-', '.', 'E',
@@ -183,7 +183,7 @@ func (w *jsonWalk) meetKey(key string) {
 	}
 	level := &w.stack[len(w.stack)-1]
 	w.named = key
-	w.hot = level.hot || level.pair && key == "value" || SecretName(key)
+	w.secret = level.secret || level.pair && key == "value" || SecretName(key)
 }
 
 func (w *jsonWalk) value(s string) string {
@@ -191,12 +191,12 @@ func (w *jsonWalk) value(s string) string {
 	if len(w.stack) > 0 {
 		level = &w.stack[len(w.stack)-1]
 	}
-	hot := w.hot || level != nil && !level.object && level.hot
-	w.hot = false
+	secret := w.secret || level != nil && !level.object && level.secret
+	w.secret = false
 	switch {
 	case s == "":
 		return s
-	case hot:
+	case secret:
 		if w.take != nil {
 			w.take(s)
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// text is String for what an agent says at whatever length: of a text beyond
+// boundText is String for what an agent says at whatever length: of a text beyond
 // MaxText the middle is cut out, so that no later copy is longer. It is looked
 // through piece by piece, all of it, since a secret may begin before what is
 // kept.
-func (r *Redactor) text(s string) string {
+func (r *Redactor) boundText(s string) string {
 	if len(s) <= core.MaxText {
 		return r.String(s)
 	}
@@ -24,8 +24,8 @@ func (r *Redactor) text(s string) string {
 	return m.String()
 }
 
-// piece is write for a text of whatever length.
-func (f *TextFilter) piece(text string) string {
+// writeLong is write for a text of whatever length.
+func (f *TextFilter) writeLong(text string) string {
 	if len(text) <= core.MaxText {
 		return f.write(text, false)
 	}
@@ -42,11 +42,11 @@ func (f *TextFilter) long(text string, m *middle) {
 	}
 }
 
-// value is JSON for a value of whatever length: one beyond MaxText is kept as a
+// boundJSON is JSON for a value of whatever length: one beyond MaxText is kept as a
 // frame is.
-func (r *Redactor) value(raw json.RawMessage) json.RawMessage {
+func (r *Redactor) boundJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) > core.MaxText {
-		return r.frame(raw)
+		return r.boundFrame(raw)
 	}
 	return r.JSON(raw)
 }

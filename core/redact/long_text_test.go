@@ -20,7 +20,7 @@ func TestALongTextIsCutInTheMiddleAndSaysHowMuchIsMissing(t *testing.T) {
 	r := New(nil)
 	for _, n := range []int{core.MaxText, core.MaxText + 5, core.MaxText + slack, 3 * core.MaxText, 3*core.MaxText + 1} {
 		s := "begin " + longSpeech(n-10) + " end"
-		got := r.text(s)
+		got := r.boundText(s)
 		if len(s) <= core.MaxText {
 			if got != s {
 				t.Errorf("%d bytes were changed", len(s))
@@ -53,7 +53,7 @@ func TestNoPartOfASecretIsLeftWhereALongTextIsCut(t *testing.T) {
 		for _, n := range f.Flush() {
 			delta += n.(core.Content).Payload.(core.MessageDelta).Text
 		}
-		for how, got := range map[string]string{"text": r.text(s), "delta": delta} {
+		for how, got := range map[string]string{"text": r.boundText(s), "delta": delta} {
 			for _, part := range []string{"correct", "horse", "staple", "aple", "corr"} {
 				if strings.Contains(got, part) {
 					t.Errorf("%s: of a secret at %d %q is shown", how, at, part)

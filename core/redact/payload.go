@@ -14,29 +14,29 @@ import (
 func (r *Redactor) Payload(p core.Payload) core.Payload {
 	switch p := p.(type) {
 	case core.MessageDelta:
-		p.Text = r.text(p.Text)
+		p.Text = r.boundText(p.Text)
 		return p
 	case core.Message:
-		p.Text = r.text(p.Text)
+		p.Text = r.boundText(p.Text)
 		return p
 	case core.ReasoningDelta:
-		p.Text = r.text(p.Text)
+		p.Text = r.boundText(p.Text)
 		return p
 	case core.Reasoning:
-		p.Text = r.text(p.Text)
+		p.Text = r.boundText(p.Text)
 		return p
 	case core.ToolStarted:
 		p.Name, p.Title = r.String(p.Name), r.String(p.Title)
-		p.Input, p.Command, p.CWD = r.value(p.Input), r.text(p.Command), r.String(p.CWD)
+		p.Input, p.Command, p.CWD = r.boundJSON(p.Input), r.boundText(p.Command), r.String(p.CWD)
 		return p
 	case core.ToolDelta:
-		p.Text = r.text(p.Text)
+		p.Text = r.boundText(p.Text)
 		return p
 	case core.ToolCompleted:
-		p.Output, p.Error = r.text(p.Output), r.text(p.Error)
+		p.Output, p.Error = r.boundText(p.Output), r.boundText(p.Error)
 		return p
 	case core.CommandOutputDelta:
-		p.Text = r.text(p.Text)
+		p.Text = r.boundText(p.Text)
 		return p
 	case core.FileChange:
 		p.Changes = r.fileEdits(p.Changes)
@@ -48,7 +48,7 @@ func (r *Redactor) Payload(p core.Payload) core.Payload {
 		}
 		return p
 	case core.RateLimit:
-		p.Limits = r.frame(p.Limits)
+		p.Limits = r.boundFrame(p.Limits)
 		return p
 	case core.Warning:
 		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
@@ -57,18 +57,18 @@ func (r *Redactor) Payload(p core.Payload) core.Payload {
 		p.Message, p.Code = r.String(p.Message), r.String(p.Code)
 		return p
 	case core.ProviderEvent:
-		p.Kind, p.Data = r.String(p.Kind), r.frame(p.Data)
+		p.Kind, p.Data = r.String(p.Kind), r.boundFrame(p.Data)
 		return p
 	case core.UsageUpdated:
 		return p // numbers only
 	}
-	return core.JSONPayload{Type: p.EventType(), Data: r.value(core.EncodeData(p))}
+	return core.JSONPayload{Type: p.EventType(), Data: r.boundJSON(core.EncodeData(p))}
 }
 
 // Result gives a turn's result without secrets.
 func (r *Redactor) Result(res core.Result) core.Result {
-	res.Text, res.StopReason = r.text(res.Text), r.String(res.StopReason)
-	res.StructuredOutput, res.Provider = r.value(res.StructuredOutput), r.frame(res.Provider)
+	res.Text, res.StopReason = r.boundText(res.Text), r.String(res.StopReason)
+	res.StructuredOutput, res.Provider = r.boundJSON(res.StructuredOutput), r.boundFrame(res.Provider)
 	res.Error = r.TurnError(res.Error)
 	res.FilesChanged = r.fileEdits(res.FilesChanged)
 	res.Observed.Files = r.fileEdits(res.Observed.Files)
@@ -91,9 +91,9 @@ func (r *Redactor) RequestSpec(s core.RequestSpec) core.RequestSpec {
 	}
 	if s.Details != nil {
 		d := *s.Details
-		d.Command, d.CWD, d.Path = r.text(d.Command), r.String(d.CWD), r.String(d.Path)
-		d.Diff, d.Tool, d.Reason = r.text(d.Diff), r.String(d.Tool), r.String(d.Reason)
-		d.Input = r.value(d.Input)
+		d.Command, d.CWD, d.Path = r.boundText(d.Command), r.String(d.CWD), r.String(d.Path)
+		d.Diff, d.Tool, d.Reason = r.boundText(d.Diff), r.String(d.Tool), r.String(d.Reason)
+		d.Input = r.boundJSON(d.Input)
 		s.Details = &d
 	}
 	return s
@@ -105,7 +105,7 @@ func (r *Redactor) fileEdits(edits []core.FileEdit) []core.FileEdit {
 	edits = slices.Clone(edits)
 	left := core.MaxText
 	for i, e := range edits {
-		e.Path, e.Diff = r.String(e.Path), r.text(e.Diff)
+		e.Path, e.Diff = r.String(e.Path), r.boundText(e.Diff)
 		if len(e.Diff) > left && i > 0 {
 			e.Diff = fmt.Sprintf("[... %d bytes are not kept ...]", len(e.Diff))
 		}

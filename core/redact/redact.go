@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/harness-mcp/harness-mcp/core"
 )
 
 // Redacted stands where a secret was.
@@ -117,7 +115,7 @@ func spellings(values []string) []string {
 		v = strings.TrimSpace(v)
 		all = append(all, pieces(v)...)
 		if hides(v) {
-			var e core.Escapes
+			var e EscapeStripper
 			all = append(all, pieces(string(e.Strip([]byte(v))))...)
 		}
 		if q := quote(v); q[1:len(q)-1] != v {

@@ -30,7 +30,7 @@ type broken struct {
 	claim    func(ctx context.Context, s core.Store, owner, id, from, to string) (bool, error)
 	children func(ctx context.Context, s core.Store, instance string) ([]core.Child, error)
 	secret   func(s core.Store) []byte
-	mail     brokenMailbox
+	mail     brokenAnswers
 	close    func(s core.Store) error
 }
 
@@ -487,7 +487,7 @@ func TestEachBrokenStoreIsCaught(t *testing.T) {
 		}(), "a closed store refuses"},
 		{"keeps its instance alive", &broken{close: func(core.Store) error { return nil }}, "an instance is alive"},
 	}
-	for _, m := range brokenMailboxes {
+	for _, m := range brokenAnswerStores {
 		cases = append(cases, struct {
 			name   string
 			store  *broken

@@ -137,7 +137,7 @@ func Checks() []Check {
 		{"delete takes all that hangs on it", deleteCascades},
 		{"an instance is alive", instanceAlive},
 		{"a server alone is elected", oneSweeper},
-		{"answers wait for the session's instance", mailbox},
+		{"answers wait for the session's instance", answers},
 		{"answers go with age and session", answersGo},
 		{"what has ended is listed", endedList},
 		{"only what has ended and stands still is deleted", deleteEnded},

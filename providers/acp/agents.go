@@ -7,17 +7,17 @@ import "github.com/harness-mcp/harness-mcp/core"
 type Agent struct {
 	// Name is the provider's name in list_providers and start_session.
 	Name string `json:"-"`
-	// Title is the name for people.
+	// Title is the name that is shown.
 	Title string `json:"title,omitempty"`
 	// Command is the executable and its arguments.
 	Command []string `json:"command"`
-	// Env is set for the agent, unless a session's own env says otherwise.
+	// Env is set for the agent, unless a session's own env overrides it.
 	Env map[string]string `json:"env,omitempty"`
 	// Install is what a person runs to get it.
 	Install string `json:"install,omitempty"`
 	// Login is what a person runs to sign in.
 	Login string `json:"login,omitempty"`
-	// Native is where the native program lies, from the directory of the
+	// Native is the path of the native program from the directory of the
 	// launcher's package: %s stands for the platform as npm names it.
 	Native string `json:"native,omitempty"`
 	// AuthEnv are variables, and AuthFiles files below the home directory,
@@ -25,13 +25,13 @@ type Agent struct {
 	AuthEnv   []string `json:"auth_env,omitempty"`
 	AuthFiles []string `json:"auth_files,omitempty"`
 	// Modes are the agent's session modes by approval mode. Modes["default"] is
-	// set at every opening, so that an agent that judges by itself asks. A mode
+	// set at every opening, so that an agent that decides by itself asks. A mode
 	// without an entry is made of that one: the adapter answers instead.
 	Modes map[core.ApprovalMode]string `json:"modes,omitempty"`
 	// Efforts are reasoning efforts that can be asked for.
 	Efforts []string `json:"reasoning_efforts,omitempty"`
-	// Can is what it declares, as far as it is known before it is started. A
-	// word that it does not keep is refused at the opening.
+	// Can is what it declares, as far as it is known before it is started. What
+	// it then lacks is refused at the opening.
 	Can Abilities `json:"can,omitzero"`
 	// Quirks are its departures from the protocol.
 	Quirks Quirks `json:"quirks,omitzero"`
@@ -48,19 +48,19 @@ type Abilities struct {
 
 // Quirks are departures from the protocol that cannot be seen on the wire.
 type Quirks struct {
-	// RejectEnds says that a rejected tool ends the turn. Then requests offer
-	// cancel, which says so, and no deny.
+	// RejectEnds reports that a rejected tool ends the turn. Then requests offer
+	// cancel, which is reported so, and no deny.
 	RejectEnds bool `json:"reject_ends_turn,omitempty"`
-	// CancelFails says that a cancelled turn may end with an error instead of
-	// the word for it.
+	// CancelFails reports that a cancelled turn may end with an error instead of
+	// the stop reason "cancelled".
 	CancelFails bool `json:"cancel_may_fail,omitempty"`
 	// SettleMS is how long, in milliseconds, the agent needs after a turn that
 	// failed: a prompt that comes earlier would be lost in that turn.
 	SettleMS int `json:"settle_ms,omitempty"`
-	// UsageIsTotal says that a turn's usage counts the whole session.
+	// UsageIsTotal reports that a turn's usage counts the whole session.
 	UsageIsTotal bool `json:"usage_is_total,omitempty"`
-	// AvoidOptions are ids of permission options that reach further than the
-	// kind they have.
+	// AvoidOptions are ids of permission options that allow more than
+	// their kind.
 	AvoidOptions []string `json:"avoid_options,omitempty"`
 	// Asides are message chunks that are not the model's words.
 	Asides []Aside `json:"asides,omitempty"`
@@ -73,10 +73,10 @@ type Aside struct {
 	Means  AsideKind `json:"means"`
 }
 
-// AsideKind says what an aside is.
+// AsideKind is the meaning of an aside.
 type AsideKind string
 
-// What an aside may be: a warning; an error after which the agent goes on; an
+// What an aside may be: a warning; an error after which the agent continues; an
 // error that the turn failed with, if nothing comes after it.
 const (
 	AsideWarning AsideKind = "warning"
@@ -84,7 +84,7 @@ const (
 	AsideError   AsideKind = "error"
 )
 
-// Agents gives the known agents, in the order in which they are listed.
+// Agents returns the known agents, in the order in which they are listed.
 func Agents() []Agent {
 	return []Agent{
 		{

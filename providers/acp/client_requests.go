@@ -89,10 +89,10 @@ func (c *conn) useTerminal(r clientRequest) {
 	})
 }
 
-// terminalOutput reports output once there is room for it: that is the
+// terminalOutput reports output once there is space for it: that is the
 // command's back-pressure.
 func (c *conn) terminalOutput(t *terminal, text string) {
-	c.Inbox.WaitRoom(c.Child.Closing())
+	c.Inbox.WaitSpace(c.Child.Closing())
 	c.Step(func() { c.t.terminalOutput(t, text) })
 }
 

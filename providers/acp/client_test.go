@@ -14,7 +14,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// play runs one turn on a table and gives the recorder.
+// play runs one turn on a table and returns the recorder.
 func (b *table) play(cfg core.SessionConfig, script ...string) *conntest.Recorder {
 	b.t.Helper()
 	r := b.open(cfg)
@@ -130,7 +130,7 @@ func TestATerminalOutsideOfTheDirectoriesIsRefused(t *testing.T) {
 	}
 }
 
-func TestEditsInsideAreAcceptedWhereTheModeSaysSo(t *testing.T) {
+func TestEditsInsideAreAcceptedWhereTheModeReportsSo(t *testing.T) {
 	b := newTable(t, acpscript.Options{}, nil)
 	cfg := b.session()
 	cfg.ApprovalMode = core.ApprovalAutoEdit

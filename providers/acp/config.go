@@ -18,7 +18,7 @@ import (
 // names are the names that a provider may have.
 var names = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// ReadConfig reads a provider configuration file and gives the known agents as
+// ReadConfig reads a provider configuration file and returns the known agents as
 // it changes them, followed by those that it adds:
 //
 //	{"providers": {
@@ -78,7 +78,7 @@ func parseConfig(raw []byte) ([]Agent, error) {
 	return list, nil
 }
 
-// strictly decodes JSON and refuses members that nobody knows.
+// strictly decodes JSON and refuses unknown members.
 func strictly(raw []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -86,12 +86,12 @@ func strictly(raw []byte, into any) error {
 		return err
 	}
 	if d.More() {
-		return errors.New("there is more behind the object")
+		return errors.New("there is data after the object")
 	}
 	return nil
 }
 
-// check says what is wrong with an agent that came from a file.
+// check returns the first error of an agent that came from a file.
 func (a Agent) check() error {
 	if !names.MatchString(a.Name) {
 		return errors.New("a name has lower-case letters, digits and -, at most 32 of them")

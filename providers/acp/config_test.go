@@ -49,10 +49,10 @@ func TestAConfigurationFileAddsAndChangesAgents(t *testing.T) {
 	}
 }
 
-func TestABadConfigurationFileSaysWhatIsWrong(t *testing.T) {
+func TestABadConfigurationFileReportsWhatIsWrong(t *testing.T) {
 	for body, want := range map[string]string{
 		`{`:                                      "EOF",
-		`{"providers": {}} x`:                    "more behind",
+		`{"providers": {}} x`:                    "data after",
 		`{"agents": {}}`:                         "agents",
 		`{"providers": {"x":{}}}`:                "no command",
 		`{"providers": {"X":{"command":["x"]}}}`: "lower-case",
@@ -91,7 +91,7 @@ func TestEveryKnownAgentIsSound(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhyAnAgentIsNotReady(t *testing.T) {
+func TestStatusReportsWhyAnAgentIsNotReady(t *testing.T) {
 	dir := t.TempDir()
 	pkg := filepath.Join(dir, "node_modules", "agent")
 	if err := os.MkdirAll(filepath.Join(pkg, "bin"), 0o700); err != nil {

@@ -26,7 +26,7 @@ type choice struct {
 	values  []string
 }
 
-// readOffers takes what the opening of a session offers.
+// readOffers reads what the opening of a session offers.
 func readOffers(r wire.SessionResult) offers {
 	var o offers
 	if r.Modes != nil {
@@ -79,7 +79,7 @@ func readChoices(raw json.RawMessage) map[string]choice {
 	return found
 }
 
-// currentModel is the model as far as the agent says it.
+// currentModel is the model as far as the agent reports it.
 func (o offers) currentModel() string {
 	if c, ok := o.option[wire.CategoryModel]; ok && c.current != "" {
 		return c.current
@@ -87,10 +87,10 @@ func (o offers) currentModel() string {
 	return o.model
 }
 
-// currentEffort is the reasoning effort as far as the agent says it.
+// currentEffort is the reasoning effort as far as the agent reports it.
 func (o offers) currentEffort() string { return o.option[wire.CategoryEffort].current }
 
-// offered takes new config options, and reports what they change.
+// offered handles new config options, and reports what they change.
 func (t *translator) offered(raw, frame json.RawMessage) {
 	before := t.offers
 	if list := readChoices(raw); list != nil {
@@ -108,8 +108,8 @@ func (t *translator) offered(raw, frame json.RawMessage) {
 	}
 }
 
-// effort is a reasoning effort that can be asked for again, or "": agents have
-// words such as "default" for not having been asked.
+// effort is a reasoning effort that can be asked for again, or "": agents
+// report values such as "default" when none was set.
 func (a Agent) effort(word string) string {
 	if slices.Contains(a.Efforts, word) {
 		return word
@@ -117,8 +117,8 @@ func (a Agent) effort(word string) string {
 	return ""
 }
 
-// modeFor gives the agent's mode for an approval mode. Where it has none, it is
-// told to ask, and the adapter answers.
+// modeFor returns the agent's mode for an approval mode. Where it has none, it is
+// set to ask, and the adapter answers.
 func (a Agent) modeFor(m core.ApprovalMode) string {
 	if mode, ok := a.Modes[m]; ok {
 		return mode
@@ -132,7 +132,7 @@ type call struct {
 	params any
 }
 
-// setMode gives the call that sets a session mode; none when it is set already
+// setMode returns the call that sets a session mode; none when it is set already
 // or is not offered.
 func (t *translator) setMode(mode string) (c call, ok bool) {
 	o := t.offers.option[wire.CategoryMode]
@@ -152,12 +152,12 @@ func (t *translator) setMode(mode string) (c call, ok bool) {
 	return call{}, false
 }
 
-// hasMode says whether a mode is offered.
+// hasMode reports whether a mode is offered.
 func (o offers) hasMode(mode string) bool {
 	return slices.Contains(o.modes, mode) || slices.Contains(o.option[wire.CategoryMode].values, mode)
 }
 
-// setModel gives the call that sets a model.
+// setModel returns the call that sets a model.
 func (t *translator) setModel(model string) (call, *core.Error) {
 	if o, ok := t.offers.option[wire.CategoryModel]; ok {
 		if !slices.Contains(o.values, model) {
@@ -166,7 +166,7 @@ func (t *translator) setModel(model string) (call, *core.Error) {
 		return call{wire.SetConfigOption, wire.SetConfigParams{SessionID: t.session, ConfigID: o.id, Value: model}}, nil
 	}
 	if len(t.offers.models) == 0 {
-		return call{}, core.Errorf(core.CodeCapability, "this agent lets nobody choose a model over ACP").
+		return call{}, core.Errorf(core.CodeCapability, "this agent has no choice of a model over ACP").
 			WithHint("Choose it in the agent's own configuration, or by env.")
 	}
 	if !slices.Contains(t.offers.models, model) {
@@ -175,7 +175,7 @@ func (t *translator) setModel(model string) (call, *core.Error) {
 	return call{wire.SetModel, wire.SetModelParams{SessionID: t.session, ModelID: model}}, nil
 }
 
-// setEffort gives the call that sets a reasoning effort.
+// setEffort returns the call that sets a reasoning effort.
 func (t *translator) setEffort(effort string) (method string, params any, err *core.Error) {
 	o, ok := t.offers.option[wire.CategoryEffort]
 	if !ok {
@@ -195,7 +195,7 @@ func unknownValue(what, value string, have []string) *core.Error {
 	return e.WithDetail("available", have)
 }
 
-// change is a Configure on its way.
+// change is a Configure under way.
 type change struct {
 	op      core.OpID
 	changes core.Changes
@@ -203,7 +203,7 @@ type change struct {
 	failed  *core.Error
 }
 
-// Configure takes the op. What the agent has a setting for is asked of it; the
+// Configure handles the op. What the agent has a setting for is asked of it; the
 // op is done when all is answered.
 func (t *translator) Configure(op core.Configure) *core.Error {
 	if s := op.Changes.SandboxMode; s != "" && s != core.SandboxDefault {
@@ -224,7 +224,7 @@ func (t *translator) Configure(op core.Configure) *core.Error {
 	return nil
 }
 
-// settingCalls gives the calls that make the changes.
+// settingCalls returns the calls that make the changes.
 func (t *translator) settingCalls(ch core.Changes) ([]call, *core.Error) {
 	var calls []call
 	if ch.Model != "" && ch.Model != t.offers.currentModel() {
@@ -249,7 +249,7 @@ func (t *translator) settingCalls(ch core.Changes) ([]call, *core.Error) {
 	return calls, nil
 }
 
-// settingResponse takes the answer to one of the calls of a change.
+// settingResponse handles the answer to one of the calls of a change.
 func (t *translator) settingResponse(c *change, m jsonrpc.Message) {
 	if m.Error != nil && c.failed == nil {
 		c.failed = rejection(m.Error)
@@ -273,7 +273,7 @@ func (t *translator) tookSetting(m jsonrpc.Message) {
 	}
 }
 
-// configured notes what is so now.
+// configured stores the new settings.
 func (t *translator) configured(c *change) {
 	if mode := c.changes.ApprovalMode; mode != "" {
 		t.set.approval = mode

@@ -49,7 +49,7 @@ func newConn(child process.Child, p *provider, cfg core.SessionConfig, env []str
 	return c
 }
 
-// message takes one message; Mu is held.
+// message handles one message; Mu is held.
 func (c *conn) message(m jsonrpc.Message) {
 	if c.keep(m) {
 		c.t.message(m)

@@ -4,20 +4,21 @@
 // # Layers
 //
 //   - providers/internal/ndjson, jsonrpc and link: lines, ids and the outbox;
-//     the process and the notices that wait;
+//     the process, the connection and the notices that wait for Recv;
 //   - internal/wire: the protocol's messages under the protocol's names;
 //   - translate*.go: a pure translator. Frames and ops go in; notices, frames
-//     and jobs come out. It does no I/O and has no clock, so recorded
+//     and requests to the client come out. It does no I/O and has no clock, so recorded
 //     conversations test it;
-//   - conn.go and open.go: what holds these together, and the order of things;
-//     jobs.go, files.go and terminal.go: what an agent may ask of its client.
+//   - conn.go and open.go: the only I/O, and the steps of the opening;
+//     client_requests.go, files.go and terminal.go: what an agent may ask of its
+//     client; path_guard.go: where it may ask it.
 //
 // agents.go is the list of known agents: one row of data each. A configuration
 // file adds rows, and changes known ones.
 //
-// # What the protocol gives, and what is made of it
+// # From the protocol to notices
 //
-// A turn is session/prompt. The protocol has no word for "accepted", so a turn
+// A turn is session/prompt. The protocol has no message for "accepted", so a turn
 // counts as accepted when the whole frame is in the pipe. It ends by the
 // response to session/prompt, by nothing else. Agents do five different things
 // with a second prompt, so there is never one: core sends one turn at a time.
@@ -33,8 +34,8 @@
 // option that would allow more than it was asked for is not offered.
 //
 // An interrupt is session/cancel, followed by the outcome "cancelled" for every
-// open question. It is said again while no response comes, since an agent may
-// have been told before it had begun.
+// open question. It is sent again while no response comes, since an agent may
+// have received it before it had begun the turn.
 //
 // "end_turn" is no proof of success. Tools that failed are named in the result's
 // warnings; where an agent is known to put its provider's error into the last
@@ -50,5 +51,5 @@
 // # Prompts are text
 //
 // An agent may take a prompt that begins with a slash for a command of its own.
-// Such a prompt gets a word joiner (U+2060) in front, which nobody sees.
+// Such a prompt gets a word joiner (U+2060) in front, which is invisible.
 package acp

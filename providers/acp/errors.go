@@ -10,14 +10,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
 
-// details are the places where agents put the words that matter.
+// details are the places where agents put the text of an error.
 type details struct {
 	Message string `json:"message"`
 	Details string `json:"details"`
 }
 
-// errorText is what an agent says went wrong. "Internal error" alone says
-// nothing, so its data is looked into.
+// errorText returns the text of an agent's error. "Internal error" alone is no
+// explanation, so its data is searched.
 func errorText(e *jsonrpc.Error) string {
 	var d details
 	text := strings.TrimSpace(e.Message)
@@ -38,7 +38,7 @@ func errorText(e *jsonrpc.Error) string {
 	return text
 }
 
-// errorCode gives the code of Turn.Error. Gemini's codes are HTTP's; others put
+// errorCode returns the code of Turn.Error. Gemini's codes are HTTP's; others put
 // the status at the head of the text.
 func errorCode(code int, text string) core.Code {
 	switch code {
@@ -58,7 +58,7 @@ func errorCode(code int, text string) core.Code {
 	return core.TurnProviderError
 }
 
-// turnError is why a turn failed, with the agent's own words beside it.
+// turnError returns why a turn failed, with the provider's own text.
 func turnError(e *jsonrpc.Error) *core.TurnError {
 	own, err := json.Marshal(e)
 	if err != nil { // data came out of a valid frame

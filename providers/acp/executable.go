@@ -19,7 +19,7 @@ type executable struct {
 	script   bool     // Path needs Node
 }
 
-// manifest is what an npm package says of itself.
+// manifest is the package.json of an npm package.
 type manifest struct {
 	Version string `json:"version"`
 	Engines struct {
@@ -35,7 +35,7 @@ func (p *provider) installHint() string {
 }
 
 // find looks for the agent. npm puts launchers into PATH that need Node and
-// start a native program; where that lies is known, it is started itself.
+// start a native program; where its path is known, it is started itself.
 //
 // The error is CodeProviderNotReady.
 func (p *provider) find() (executable, error) {
@@ -51,7 +51,7 @@ func (p *provider) find() (executable, error) {
 	}
 	real, err := filepath.EvalSymlinks(exe.Path)
 	if err != nil {
-		return exe, nil // it was there a moment ago; starting it will say more
+		return exe, nil // it was there a moment ago; its start reports more
 	}
 	var root string
 	exe.manifest, root = readManifest(real)
@@ -77,11 +77,11 @@ func npmPlatform() string {
 	return system + "-" + arch
 }
 
-// readManifest finds the package.json of the package that a file lies in, and
+// readManifest finds the package.json of the package that a file belongs to, and
 // the package's directory.
 func readManifest(file string) (m manifest, root string) {
 	dir := filepath.Dir(file)
-	for range 6 {
+	for range maxManifestDepth {
 		f, err := os.Open(filepath.Join(dir, "package.json"))
 		if err == nil {
 			err = json.NewDecoder(io.LimitReader(f, maxManifest)).Decode(&m)
@@ -99,14 +99,14 @@ func readManifest(file string) (m manifest, root string) {
 	return manifest{}, ""
 }
 
-// nodeScript says whether a file is a script for Node.
+// nodeScript reports whether a file is a script for Node.
 func nodeScript(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	head := make([]byte, 256)
+	head := make([]byte, maxScriptLine)
 	n, _ := io.ReadFull(f, head)
 	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	return strings.HasPrefix(line, "#!") && strings.Contains(line, "node")

@@ -17,8 +17,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
-// clientAnswer is what became of a clientRequest: a result, or an error for the agent, and what
-// is to be reported of it.
+// clientAnswer is the answer to a clientRequest: a result, or an error for the
+// agent, and what is to be reported of it.
 type clientAnswer struct {
 	result  any
 	code    int
@@ -83,7 +83,7 @@ func readText(root *os.Root, rel string) (string, error) {
 	return string(raw), nil
 }
 
-// window gives limit lines from line on, which counts from 1.
+// window returns limit lines from line on, which counts from 1.
 func window(text string, line, limit *int) string {
 	if line == nil && limit == nil {
 		return text
@@ -150,7 +150,8 @@ func failed(err error, code int) clientAnswer {
 	return clientAnswer{code: code, why: err.Error()}
 }
 
-// answerClient answers a request of the agent to its client and reports what it changed.
+// answerClient answers a request of the agent to its client and reports what it
+// changed.
 func (t *translator) answerClient(id json.RawMessage, a clientAnswer) {
 	if a.why != "" {
 		t.Refuse(id, a.code, a.why)

@@ -49,7 +49,7 @@ func newReplayer(t *testing.T, a Agent) *replayer {
 
 func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 
-// op hands an op to the translator, as conn does.
+// op passes an op to the translator, as Conn.Send does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
 	link.Do(r.tr, op)
@@ -200,7 +200,7 @@ func (r *replayer) agent(f anyFrame, raw json.RawMessage) {
 	r.drain()
 }
 
-// opened takes an answer of the opening.
+// opened handles an answer of the opening.
 func (r *replayer) opened(method string, raw json.RawMessage) {
 	switch method {
 	case wire.Initialize:
@@ -219,7 +219,7 @@ func (r *replayer) opened(method string, raw json.RawMessage) {
 	}
 }
 
-// rowOf gives the row of the agent that a recording is of.
+// rowOf returns the row of the agent that a recording is of.
 func rowOf(t *testing.T, file string) Agent {
 	t.Helper()
 	name, _, _ := strings.Cut(filepath.Base(file), "-")
@@ -244,7 +244,7 @@ func TestRecordedConversationsTranslate(t *testing.T) {
 }
 
 // FuzzNoFrameBreaksTheRules puts any frame into a conversation at any place.
-// Whatever an agent says, what is reported keeps to the rules.
+// Whatever an agent sends, the notices keep to the rules.
 func FuzzNoFrameBreaksTheRules(f *testing.F) {
 	const prompt = `{"dir":"->","msg":{"id":1,"method":"session/prompt","params":{"prompt":[{"type":"text","text":"x"}]}}}` + "\n"
 	const end = `{"dir":"<-","msg":{"id":1,"result":{"stopReason":"end_turn"}}}` + "\n"

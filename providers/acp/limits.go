@@ -9,7 +9,7 @@ const (
 	maxHistory      = 10_000
 	maxHistoryBytes = 16 << 20
 
-	// maxText is the longest message; what goes on after it is another one.
+	// maxText is the longest message; a text that exceeds it becomes several.
 	maxText = 16 << 20
 
 	// maxStopWord is how many characters of a stop reason that nobody knows are
@@ -53,8 +53,8 @@ const (
 	// maxConfig is the largest configuration file.
 	maxConfig = 1 << 20
 
-	// cancelInterval is how long after session/cancel it is said again, and
-	// maxCancels how often it is said.
+	// cancelInterval is how long after session/cancel it is sent again, and
+	// maxCancels how often it is sent.
 	cancelInterval = 2 * time.Second
 	maxCancels     = 4
 
@@ -63,6 +63,16 @@ const (
 
 	// terminalStop is how long a terminal may take for a polite end.
 	terminalStop = 2 * time.Second
+
+	// terminalRead is what one read of a terminal's output asks for, in bytes.
+	terminalRead = 32 << 10
+
+	// maxManifestDepth is in how many directories, from a program upwards, a
+	// package.json is looked for.
+	maxManifestDepth = 6
+
+	// maxScriptLine is how much of a file is read for its first line, in bytes.
+	maxScriptLine = 256
 
 	// maxManifest is the largest package.json that is looked at for a version.
 	maxManifest = 1 << 20

@@ -6,12 +6,12 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/loopback"
 )
 
-// loopbackKey is the key of the loopback model, which takes any.
+// loopbackKey is the key of the loopback model, which accepts any.
 const loopbackKey = "loopback"
 
-// Loopback gives the function that prepares a home for a known agent in a
+// Loopback returns the function that prepares a home for a known agent in a
 // directory of its own: its model is a server on this machine at modelURL, and
-// nothing else. The function gives the variables that a session needs in its
+// nothing else. The function returns the variables that a session needs in its
 // Env; the user's own home, account and configuration are not touched. Nil for
 // an agent of which that is not known.
 func Loopback(name string) func(dir, modelURL string) (map[string]string, error) {

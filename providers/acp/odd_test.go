@@ -17,7 +17,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// turnBehind is a turn that must work, behind which nothing of earlier ones comes.
+// turnBehind plays a turn that must work and have nothing of earlier ones in it.
 func turnBehind(t *testing.T, r *conntest.Recorder) {
 	t.Helper()
 	r.Start("behind", "say behind")
@@ -26,7 +26,7 @@ func turnBehind(t *testing.T, r *conntest.Recorder) {
 	}
 }
 
-// events gives the provider events whose kind begins so.
+// events returns the provider events whose kind begins so.
 func events(r *conntest.Recorder, kind string) []core.ProviderEvent {
 	var list []core.ProviderEvent
 	for _, e := range conntest.Contents[core.ProviderEvent](r) {
@@ -45,7 +45,7 @@ func said(r *conntest.Recorder) string {
 	return b.String()
 }
 
-func TestUpdatesBehindTheEndBelongToTheSession(t *testing.T) {
+func TestUpdatesAfterTheEndBelongToTheSession(t *testing.T) {
 	r := begin(t, "say early", "lateTool", "late too late")
 	if end := r.TurnEnded("turn"); end.Verdict != core.VerdictCompleted {
 		t.Fatalf("ended %s", end.Verdict)
@@ -99,7 +99,7 @@ func TestUnknownThingsAreKeptAndUnknownRequestsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestARejectedToolThatIsNeverSpokenOfAgainIsClosed(t *testing.T) {
+func TestARejectedToolWithoutFurtherUpdatesIsClosed(t *testing.T) {
 	r := begin(t, "only rm everything", "say went on")
 	q := r.Request()
 	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: core.Response{Action: core.ActionDeny}})
@@ -270,7 +270,7 @@ func TestAnErrorInTheLastMessageIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatDiesLosesTheLink(t *testing.T) {
+func TestAnAgentThatEndsLosesTheLink(t *testing.T) {
 	r := begin(t, "say x", "open", "die")
 	err := r.Ended()
 	if err == nil || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "exit code 3") {
@@ -309,7 +309,7 @@ func TestAPromptIsNoCommand(t *testing.T) {
 }
 
 // TestSilenceEndsWithinItsDeadline puts the adapter under core: whatever the
-// agent does not say, the turn has one terminal and the session an end.
+// agent does not report, the turn has one terminal and the session an end.
 func TestSilenceEndsWithinItsDeadline(t *testing.T) {
 	b := newTable(t, acpscript.Options{StayAlive: true}, nil)
 	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{b.provider}})

@@ -46,7 +46,7 @@ func (c *conn) openError(method string, err error) error {
 	return failed
 }
 
-// open shakes hands, checks every wish against what the agent says of itself,
+// open makes the handshake, checks every setting against the agent's capabilities,
 // opens the session, and sets what has to be set.
 func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 	hello := wire.InitializeParams{
@@ -68,7 +68,7 @@ func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 		return err
 	}
 	if v := strings.Trim(string(agent.ProtocolVersion), `"`); v != "1" {
-		return core.Errorf(core.CodeProviderNotReady, "%s speaks version %s of the Agent Client Protocol, not 1", c.agent.Name, v)
+		return core.Errorf(core.CodeProviderNotReady, "%s has version %s of the Agent Client Protocol, not 1", c.agent.Name, v)
 	}
 	method, params, bad := c.sessionCall(cfg, agent.AgentCapabilities)
 	if bad != nil {
@@ -95,7 +95,7 @@ func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 	return nil
 }
 
-// sessionCall gives the call that opens the session. A conversation that the
+// sessionCall returns the call that opens the session. A conversation that the
 // journal knows is resumed, which repeats nothing; another one is loaded, which
 // repeats it. An agent that has one of the two gets that.
 func (c *conn) sessionCall(cfg core.SessionConfig, caps wire.AgentCapabilities) (string, wire.SessionParams, *core.Error) {
@@ -113,7 +113,7 @@ func (c *conn) sessionCall(cfg core.SessionConfig, caps wire.AgentCapabilities) 
 		}
 	}
 	lacks := func(what string) *core.Error {
-		return core.Errorf(core.CodeCapability, "%s says that it cannot %s a conversation", c.agent.Name, what)
+		return core.Errorf(core.CodeCapability, "%s reports that it cannot %s a conversation", c.agent.Name, what)
 	}
 	switch {
 	case cfg.ProviderSesID == "":
@@ -162,7 +162,7 @@ func (c *conn) openSession(ctx context.Context, method string, params wire.Sessi
 }
 
 // settings sets what the caller wants and the agent does not do by itself. The
-// mode that asks is set always: some agents judge for themselves otherwise.
+// mode that asks is set always: some agents decide by themselves otherwise.
 func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
 	c.Mu.Lock()
 	approval := c.t.set.approval
@@ -179,7 +179,7 @@ func (c *conn) settings(ctx context.Context, cfg core.SessionConfig) error {
 		case core.ApprovalAuto: // answered here
 		case core.ApprovalPrompt:
 			return core.Errorf(core.CodeOption, "%s offers no mode %q in which it asks for everything", c.agent.Name, mode).
-				WithHint("Its own configuration may say otherwise; use approval_mode default to leave it at that.")
+				WithHint("Its own configuration decides then; use approval_mode default to accept that.")
 		default:
 			c.Opened.Warnings = append(c.Opened.Warnings, "The agent offers no mode "+mode+"; when it asks is up to its own configuration.")
 		}

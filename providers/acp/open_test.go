@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-func TestTheOpeningIsReadAndBelieved(t *testing.T) {
+func TestTheOpeningIsRead(t *testing.T) {
 	resume := func(c *core.SessionConfig) { c.ProviderSesID = "some-session" }
 	for name, c := range map[string]struct {
 		agent  acpscript.Options
@@ -55,7 +55,7 @@ func TestTheOpeningIsReadAndBelieved(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatJudgesByItselfIsSetToAsk(t *testing.T) {
+func TestAnAgentThatDecidesByItselfIsSetToAsk(t *testing.T) {
 	b := newTable(t, acpscript.Options{}, nil)
 	r := b.open(b.session())
 	c := r.Conn.(*conn)
@@ -69,7 +69,7 @@ func TestAnAgentThatJudgesByItselfIsSetToAsk(t *testing.T) {
 	if ready.Model != "small" || ready.Version != "7.7.7" || ready.PID == 0 || len(ready.Warnings) != 0 {
 		t.Errorf("ready: %+v", ready)
 	}
-	// One that has no such mode is not trusted to have it.
+	// For one without such a mode there is a warning.
 	b = newTable(t, acpscript.Options{}, func(a *Agent) { a.Modes[core.ApprovalDefault] = "gone" })
 	if w := b.open(b.session()).Conn.Ready().Warnings; len(w) != 1 || !strings.Contains(w[0], "gone") {
 		t.Errorf("warnings %q", w)
@@ -113,7 +113,7 @@ func TestModelsAndModesChangeLive(t *testing.T) {
 	}
 }
 
-// remembered starts a conversation of two turns and gives its id.
+// remembered starts a conversation of two turns and returns its id.
 func remembered(b *table) string {
 	b.t.Helper()
 	r := b.open(b.session())
@@ -159,7 +159,7 @@ func TestAConversationThatTheJournalKnowsIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestALongReplayNeitherBlocksNorGrowsWithoutEnd(t *testing.T) {
+func TestALongReplayNeitherBlocksNorGrowsWithoutLimit(t *testing.T) {
 	b := newTable(t, acpscript.Options{Replay: 2 * maxHistory}, nil)
 	cfg := b.session()
 	cfg.ProviderSesID = remembered(b)

@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/workspace"
 )
 
-// pathGuard is where an agent's client works for it: the working directory and the
+// pathGuard limits the files of an agent's client to the working directory and the
 // directories added to it.
 type pathGuard struct{ dirs []string }
 
@@ -25,10 +25,10 @@ func newPathGuard(dirs []string) pathGuard {
 	return g
 }
 
-// errOutside says that a path is not the client's to touch.
-var errOutside = errors.New("the path lies outside of the session's directories")
+// errOutside is the error of a path that the client must not use.
+var errOutside = errors.New("the path is outside of the session's directories")
 
-// find gives the directory in which a path lies, and the path within it.
+// find returns the directory that a path is in, and the path within it.
 func (g pathGuard) find(path string) (dir, rel string, err error) {
 	if !filepath.IsAbs(path) {
 		return "", "", errors.New("the path is not absolute")
@@ -43,7 +43,7 @@ func (g pathGuard) find(path string) (dir, rel string, err error) {
 }
 
 // in runs do on the directory of a path. Links that lead out of it are not
-// followed, also when they are made in the same moment.
+// followed, also when they are made at the same time.
 func (g pathGuard) in(path string, do func(root *os.Root, rel string) error) error {
 	dir, rel, err := g.find(path)
 	if err != nil {
@@ -57,11 +57,11 @@ func (g pathGuard) in(path string, do func(root *os.Root, rel string) error) err
 	return do(root, rel)
 }
 
-// inside says whether an edit of a file may be accepted without a question.
+// inside reports whether an edit of a file may be accepted without a question.
 func (g pathGuard) inside(path string) bool { return workspace.Inside(path, g.dirs, guarded) }
 
-// guarded are names in a workspace that run or are obeyed later: repositories'
-// hooks, and the configuration of agents and editors.
+// guarded are names in a workspace that are executed, or read as instructions,
+// later: repositories' hooks, and the configuration of agents and editors.
 var guarded = []string{
 	".git", ".agents", ".codex", ".claude", ".gemini", ".qwen", ".opencode", ".copilot", ".github", ".vscode", ".mcp.json",
 }

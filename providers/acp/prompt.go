@@ -10,10 +10,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/acp/internal/wire"
 )
 
-// wordJoiner is seen by nobody, and keeps a text from being a command.
+// wordJoiner is invisible, and keeps a text from being a command.
 const wordJoiner = "\u2060"
 
-// escapeCommand keeps a text from being a command of the agent's own.
+// escapeCommand returns the text in a form that the agent does not take for a
+// command of its own.
 func escapeCommand(text string) string {
 	if head := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(head, "/") || strings.HasPrefix(head, "@") ||
 		strings.HasPrefix(head, "!") || strings.HasPrefix(head, "$") {
@@ -22,7 +23,7 @@ func escapeCommand(text string) string {
 	return text
 }
 
-// blocks gives a prompt as the agent takes it. An attached file is a link: the
+// blocks returns a prompt as the agent takes it. An attached file is a link: the
 // agent reads it itself.
 func blocks(in core.TurnInput, can wire.PromptCapabilities) ([]wire.Block, *core.Error) {
 	if len(in.ProviderOptions) > 0 {

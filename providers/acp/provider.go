@@ -13,7 +13,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// transport is the one way in which these agents are spoken to here.
+// transport is the only transport of this provider.
 const transport = "acp"
 
 // Options are how the agent is found and started.
@@ -24,7 +24,7 @@ type provider struct {
 	agent Agent
 }
 
-// New makes the provider of one agent. It does no I/O.
+// New returns the provider of one agent. It does no I/O.
 func New(a Agent, o Options) core.Provider { return &provider{o, a} }
 
 func or(s, otherwise core.Support) core.Support {
@@ -35,7 +35,7 @@ func or(s, otherwise core.Support) core.Support {
 }
 
 // Spec describes what the agent can do by this adapter. What it declares itself
-// is known only when it runs, and is held to then.
+// is known only when it runs, and is checked then.
 func (p *provider) Spec() core.Spec {
 	a := p.agent
 	auto := core.Emulated
@@ -92,7 +92,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 	return c, nil
 }
 
-// environment is what is laid over the inherited one: the agent's own
+// environment is what overrides the inherited one: the agent's own
 // variables, and over them the session's.
 func (p *provider) environment(cfg core.SessionConfig) map[string]string {
 	all := maps.Clone(p.agent.Env)
@@ -106,7 +106,7 @@ func (p *provider) environment(cfg core.SessionConfig) map[string]string {
 	return all
 }
 
-// check refuses what ACP has no word for.
+// check refuses settings that ACP has nothing for.
 func check(a Agent, cfg core.SessionConfig) *core.Error {
 	none := func(what, hint string) *core.Error {
 		return core.Errorf(core.CodeOption, "%s has no %s over ACP", a.Name, what).WithHint("%s", hint)

@@ -24,10 +24,10 @@ const (
 	toolsDir   = "../../.tools"
 )
 
-// real is what the tests know about a real agent.
+// real describes a real agent for the tests.
 type real struct {
 	bin     string // its command in node_modules/.bin
-	nightly bool   // too dear for every change
+	nightly bool   // too slow for every change
 	prompts func(*providertest.Prompts)
 }
 
@@ -40,12 +40,12 @@ var reals = map[string]real{
 	"claude-acp": {bin: "claude-agent-acp", nightly: true},
 }
 
-// variable names the variable that says where an agent is.
+// variable is the variable that has the path of an agent.
 func variable(name string) string {
 	return "HARNESS_MCP_TEST_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// realCLI gives the path of a real agent, or skips the test.
+// realCLI returns the path of a real agent, or skips the test.
 func realCLI(t *testing.T, name string) string {
 	t.Helper()
 	r := reals[name]

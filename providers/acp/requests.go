@@ -19,10 +19,10 @@ type request struct {
 	once, session, reject string
 }
 
-// cancelled is the answer that nobody gave one.
+// cancelled is the outcome of a question without an answer.
 var cancelled = wire.PermissionResult{Outcome: wire.Outcome{Outcome: wire.Cancelled}}
 
-// permission takes a question. It always gets an outcome, at once or later.
+// permission handles a question. It always gets an outcome, at once or later.
 func (t *translator) permission(m jsonrpc.Message) {
 	ref := string(m.ID)
 	u := t.turn
@@ -36,7 +36,7 @@ func (t *translator) permission(m jsonrpc.Message) {
 	switch {
 	case u == nil, t.requests[ref] != nil, len(t.requests) >= maxRequests,
 		t.session != "" && p.SessionID != "" && p.SessionID != t.session:
-		// It belongs to no turn, or nobody could tell the answers apart.
+		// It belongs to no turn, or the answers could not be told apart.
 		t.event("permission declined at once", m.Raw)
 		t.Reply(m.ID, cancelled, nil)
 		return
@@ -86,7 +86,7 @@ func (t *translator) options(list []wire.PermissionOption) *request {
 	return r
 }
 
-// allowed gives the option that the approval mode chooses without a question.
+// allowed returns the option that the approval mode chooses without a question.
 func (t *translator) allowed(x *tool, r *request) string {
 	switch t.set.approval {
 	case core.ApprovalAuto:
@@ -102,7 +102,7 @@ func (t *translator) allowed(x *tool, r *request) string {
 	return ""
 }
 
-// editsInside says whether every file that an edit names lies in the workspace.
+// editsInside reports whether every file that an edit names is in the workspace.
 func (t *translator) editsInside(x *tool) bool {
 	var paths []string
 	for _, l := range x.call.Locations {
@@ -119,7 +119,7 @@ func (t *translator) editsInside(x *tool) bool {
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return !t.set.inside(p) })
 }
 
-// spec declares what the question asks. Deny is for agents that go on after it.
+// spec declares what the question asks. Deny is for agents that continue after it.
 func (t *translator) spec(x *tool, r *request) core.RequestSpec {
 	started := toolStarted(x)
 	spec := core.RequestSpec{Kind: core.KindPermission, Prompt: "Allow this? " + started.Title}
@@ -165,7 +165,7 @@ func selected(option string) wire.PermissionResult {
 	return wire.PermissionResult{Outcome: wire.Outcome{Outcome: wire.Selected, OptionID: option}}
 }
 
-// Respond takes the op. The question stays known until it is answered, and the
+// Respond handles the op. The question stays known until it is answered, and the
 // op is done when the answer is in the pipe: the protocol has no other proof.
 func (t *translator) Respond(op core.Respond) *core.Error {
 	r, u := t.requests[op.Ref], t.turn
@@ -185,7 +185,7 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 		u.stopped = true
 		delete(t.requests, op.Ref)
 		r.tool.declined = true
-		t.cancelFrame(u, nil) // before the outcome, so that the agent does not go on
+		t.cancelFrame(u, nil) // before the outcome, so that the agent does not continue
 		t.Reply(r.id, cancelled, func() { t.delivered(op.ID) })
 		t.withdrawAll()
 		return nil
@@ -201,7 +201,7 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 	return nil
 }
 
-// withdraw answers a question that dies with its turn.
+// withdraw answers a question that ends with its turn.
 func (t *translator) withdraw(ref string, r *request) {
 	delete(t.requests, ref)
 	t.Reply(r.id, cancelled, nil)

@@ -49,7 +49,7 @@ func newTable(t *testing.T, o acpscript.Options, change func(*Agent)) *table {
 		t.Fatal(err)
 	}
 	var limits process.Options
-	if o.StayAlive { // what it never heeds need not be waited for long
+	if o.StayAlive { // it ignores the end of its input, so the wait for that is short
 		limits.EOFWait, limits.StopWait = 100*time.Millisecond, 100*time.Millisecond
 	}
 	runner := process.NewLocal(limits)

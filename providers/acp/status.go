@@ -14,7 +14,7 @@ import (
 )
 
 // Status looks for the agent, its version and signs of a sign-in. It does not
-// start it: some of these agents take ten seconds of a processor to say their
+// start it: some of these agents take ten seconds of a processor to print their
 // version.
 func (p *provider) Status(ctx context.Context) core.Status {
 	exe, err := p.find()
@@ -34,7 +34,7 @@ func (p *provider) Status(ctx context.Context) core.Status {
 	return s
 }
 
-// nodeTrouble says why the Node in PATH cannot run the agent, or "".
+// nodeTrouble returns why the Node in PATH cannot run the agent, or "".
 func (p *provider) nodeTrouble(ctx context.Context, engines string) string {
 	path := os.Getenv("PATH")
 	if v := p.agent.Env["PATH"]; v != "" {
@@ -72,7 +72,7 @@ func major(version string) int {
 	return n
 }
 
-// evidence says whether there are signs of a sign-in: never more than a guess.
+// evidence reports whether there are signs of a sign-in: never more than a guess.
 func (p *provider) evidence() (word, why string) {
 	a := p.agent
 	for _, key := range a.AuthEnv {

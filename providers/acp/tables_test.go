@@ -97,7 +97,7 @@ func TestToolsAreReadByTheNamesThatAgentsUse(t *testing.T) {
 	}
 }
 
-func TestUsageThatCountsTheSessionIsTakenApart(t *testing.T) {
+func TestUsageThatCountsTheSessionIsReportedByTurn(t *testing.T) {
 	tr := newTranslator(settings{agent: Agent{Quirks: Quirks{UsageIsTotal: true}}})
 	read := func(total string) int64 {
 		u := tr.turnUsage(wire.PromptResult{Usage: json.RawMessage(`{"totalTokens":` + total + `}`)})

@@ -24,7 +24,7 @@ type terminals struct {
 	cwd      string
 	env      []string
 	resource string
-	// output and ended report what happens; they may wait for room.
+	// output and ended report what happens; they may wait for space in the inbox.
 	output func(t *terminal, text string)
 	ended  func(t *terminal)
 
@@ -53,7 +53,7 @@ type terminal struct {
 
 var errNoTerminal = errors.New("there is no such terminal")
 
-// create starts a command. An agent that gives a whole shell line as the
+// create starts a command. An agent that sends a whole shell line as the
 // command, which many do, gets a shell.
 func (ts *terminals) create(ctx context.Context, p wire.CreateParams) (*terminal, error) {
 	spec := process.Spec{Path: p.Command, Args: p.Args, Dir: p.CWD, Resource: ts.resource, Env: append([]string(nil), ts.env...)}
@@ -121,7 +121,7 @@ func (ts *terminals) follow(t *terminal) {
 
 // read passes output on in whole characters.
 func (ts *terminals) read(t *terminal, r io.Reader) {
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, terminalRead)
 	kept := 0
 	for {
 		n, err := r.Read(buf[kept:])
@@ -168,7 +168,7 @@ func (t *terminal) keep(b []byte) {
 	}
 }
 
-// find gives a terminal by its id.
+// find returns a terminal by its id.
 func (ts *terminals) find(params json.RawMessage) (*terminal, error) {
 	var p wire.TerminalRef
 	if json.Unmarshal(params, &p) != nil {
@@ -245,7 +245,7 @@ func (t *translator) terminalStarted(x *terminal) {
 	t.content(core.ToolStarted{Item: x.item, Name: "terminal", Kind: core.ToolCommand, Title: title, Command: x.command, CWD: x.cwd}, nil)
 }
 
-// terminalOutput reports what a command says, while its turn runs.
+// terminalOutput reports the output of a command, while its turn runs.
 func (t *translator) terminalOutput(x *terminal, text string) {
 	if x.item != "" {
 		t.content(core.CommandOutputDelta{Item: x.item, Text: text}, nil)
@@ -281,7 +281,7 @@ func (t *translator) terminalEnded(x *terminal, exit process.Exit) {
 }
 
 // leaveTerminals closes the tools of terminals that outlive their turn. What
-// they say later is reported for the session.
+// they write later is reported for the session.
 func (t *translator) leaveTerminals(u *turn) {
 	for _, x := range u.terminals {
 		if x.item != "" {

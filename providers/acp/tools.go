@@ -36,7 +36,7 @@ func readInput(raw json.RawMessage) input {
 	return in
 }
 
-// command gives the command of a tool, without a shell around it.
+// command returns the command of a tool, without a shell around it.
 func (in input) command() string {
 	for _, raw := range []json.RawMessage{in.Command, in.Cmd} {
 		var text string
@@ -111,7 +111,7 @@ func toolStarted(x *tool) core.ToolStarted {
 	return s
 }
 
-// toolCompleted reports the end of a use. The status is the agent's word, which
+// toolCompleted reports the end of a use. The status is the agent's, which
 // is no exit code: some call a command that ended with another than 0 completed.
 func toolCompleted(x *tool, status core.ToolStatus) core.ToolCompleted {
 	done := core.ToolCompleted{Item: x.item, Status: status, Output: contentText(x.content)}
@@ -131,7 +131,7 @@ func toolCompleted(x *tool, status core.ToolStatus) core.ToolCompleted {
 	return done
 }
 
-// contentText is what the text blocks of a tool's content say.
+// contentText returns the text blocks of a tool's content.
 func contentText(list []wire.ToolContent) string {
 	var b strings.Builder
 	for _, c := range list {
@@ -145,7 +145,7 @@ func contentText(list []wire.ToolContent) string {
 	return b.String()
 }
 
-// rawOutput is what tools of many agents give back, under the names they use.
+// rawOutput is what tools of many agents return, under the names they use.
 type rawOutput struct {
 	whole      string          // the output itself, where it is a string
 	Formatted  string          `json:"formatted_output"`

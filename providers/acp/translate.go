@@ -49,7 +49,7 @@ type settings struct {
 	effort   string
 	prefix   string // of item names: two openings of a session share none
 
-	// inside says whether a file lies in the workspace. It may look at links.
+	// inside reports whether a file is in the workspace. It may read links.
 	inside func(path string) bool
 }
 
@@ -61,7 +61,7 @@ type clientRequest struct {
 	params json.RawMessage
 }
 
-// Tags say what a response is for.
+// Tags identify what a response is for.
 type (
 	promptTag  struct{ turn *turn }
 	effortTag  struct{ turn *turn }
@@ -86,7 +86,7 @@ func (t *translator) item(kind string) string {
 	return t.set.prefix + kind + "-" + strconv.Itoa(t.items)
 }
 
-// message takes one frame of the agent's.
+// message handles one frame of the agent's.
 func (t *translator) message(m jsonrpc.Message) {
 	switch m.Kind {
 	case jsonrpc.Response:
@@ -101,7 +101,7 @@ func (t *translator) message(m jsonrpc.Message) {
 }
 
 // garbage reports a line that is no message, such as an error without an id.
-// The conversation goes on.
+// The conversation continues.
 func (t *translator) garbage(line []byte) {
 	var e struct {
 		Error *jsonrpc.Error `json:"error"`
@@ -129,14 +129,14 @@ func (t *translator) event(kind string, raw json.RawMessage) {
 	t.content(e, raw)
 }
 
-// broken reports a known message whose body cannot be read. What the decoder
-// says about it stays out: it may quote the message.
+// broken reports a known message whose body cannot be read. The decoder's
+// error is left out: it may quote the message.
 func (t *translator) broken(what string, raw json.RawMessage) {
 	t.content(core.ProviderError{Message: "The agent sent a message that cannot be read: " + what,
 		Code: "unreadable_message", WillRetry: true}, raw)
 }
 
-// response takes the answer to a call of ours.
+// response handles the answer to a call of ours.
 func (t *translator) response(m jsonrpc.Message) {
 	if m.Call == nil {
 		t.event("response without a request", m.Raw)
@@ -152,7 +152,7 @@ func (t *translator) response(m jsonrpc.Message) {
 	}
 }
 
-// request takes a request of the agent's. What nobody here can answer is
+// request handles a request of the agent's. What nobody here can answer is
 // refused at once, so that the agent never waits.
 func (t *translator) request(m jsonrpc.Message) {
 	switch m.Method {
@@ -168,7 +168,7 @@ func (t *translator) request(m jsonrpc.Message) {
 	}
 }
 
-// notification takes one that wants no answer.
+// notification handles one that wants no answer.
 func (t *translator) notification(m jsonrpc.Message) {
 	if m.Method != wire.SessionUpdate {
 		t.event(m.Method, m.Raw)

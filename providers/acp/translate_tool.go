@@ -72,7 +72,7 @@ func (t *translator) toolItem(id string) string {
 	return item
 }
 
-// toolUpdate takes tool_call and tool_call_update alike: agents begin with
+// toolUpdate handles tool_call and tool_call_update alike: agents begin with
 // either.
 func (t *translator) toolUpdate(u *turn, body, raw json.RawMessage) {
 	var c wire.ToolCall
@@ -103,7 +103,7 @@ func (t *translator) toolUpdate(u *turn, body, raw json.RawMessage) {
 	started := t.beginTool(u, x, raw)
 	if ended {
 		if started {
-			raw = nil // said with the beginning
+			raw = nil // reported with the beginning
 		}
 		t.endTool(u, x, t.status(u, x), raw)
 		return
@@ -191,7 +191,7 @@ func (t *translator) beginTool(u *turn, x *tool, raw json.RawMessage) bool {
 		return false
 	}
 	x.started = true
-	x.shown = contentText(x.content) // a description; output comes behind it
+	x.shown = contentText(x.content) // a description; output comes after it
 	u.failure = nil
 	t.endText(u, false)
 	t.content(toolStarted(x), raw)
@@ -214,7 +214,7 @@ func (t *translator) toolOutput(x *tool, raw json.RawMessage) {
 	t.content(core.CommandOutputDelta{Item: x.item, Text: more}, raw)
 }
 
-// status says how a tool ended that the agent says ended.
+// status returns how a tool ended, by the agent's report.
 func (t *translator) status(u *turn, x *tool) core.ToolStatus {
 	switch {
 	case x.call.Status == wire.Completed:
@@ -227,7 +227,7 @@ func (t *translator) status(u *turn, x *tool) core.ToolStatus {
 	return core.ToolFailed
 }
 
-// leftover says how a tool ended of which the agent said nothing to the end.
+// leftover returns how a tool ended whose end the agent did not report.
 func (t *translator) leftover(u *turn, x *tool) core.ToolStatus {
 	if x.declined || x.asked && u.cancels == 0 {
 		return core.ToolDeclined

@@ -22,11 +22,11 @@ type turn struct {
 	held     bool // until the agent is done with the turn before
 
 	undelivered []core.OpID // answers and interrupts whose frames are on their way
-	cancels     int         // how often session/cancel was said
+	cancels     int         // how often session/cancel was sent
 	stopped     bool        // a person's "cancel" stopped it
 
-	openText *openText       // the message that is being said
-	failure  *core.TurnError // what an aside says went wrong, if nothing follows
+	openText *openText       // the text that is being streamed
+	failure  *core.TurnError // an error by an aside, if nothing follows
 	tools    tools
 	failed   []string        // titles of tools that failed
 	written  map[string]bool // files written for the agent, reported already
@@ -35,7 +35,7 @@ type turn struct {
 	terminals []*terminal // that were made in it
 }
 
-// StartTurn takes the op.
+// StartTurn handles the op.
 func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if t.turn != nil {
 		return core.Errorf(core.CodeTurnInProgress, "a turn is running").Retry()
@@ -116,7 +116,7 @@ func (t *translator) delivered(op core.OpID) {
 	}
 }
 
-// Interrupt takes the op.
+// Interrupt handles the op.
 func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	u := t.turn
 	if u == nil || u.name != op.TurnID {
@@ -127,11 +127,11 @@ func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	return nil
 }
 
-// cancel stops a turn: the word for it first, then the outcome that every open
+// cancel stops a turn: session/cancel first, then the outcome that every open
 // question gets by it.
 func (t *translator) cancel(u *turn, written func()) {
 	if !u.sent {
-		u.cancels = max(u.cancels, 1) // it is said behind the prompt
+		u.cancels = max(u.cancels, 1) // it is sent after the prompt
 		return
 	}
 	t.cancelFrame(u, written)
@@ -160,7 +160,7 @@ func (t *translator) repeatCancel() {
 	}
 }
 
-// promptResponse takes the response to session/prompt: the only thing that ends
+// promptResponse handles the response to session/prompt: the only thing that ends
 // a turn.
 func (t *translator) promptResponse(u *turn, m jsonrpc.Message) {
 	if u != t.turn {
@@ -227,7 +227,7 @@ func (t *translator) verdict(u *turn, m jsonrpc.Message) (core.Verdict, core.Res
 	return core.VerdictCompleted, result
 }
 
-// turnUsage reads what the turn used, wherever the agent says so.
+// turnUsage reads what the turn used, wherever the agent reports it.
 func (t *translator) turnUsage(r wire.PromptResult) *core.Usage {
 	var u wire.Usage
 	if json.Unmarshal(r.Usage, &u) != nil || u.InputTokens == nil && u.OutputTokens == nil && u.TotalTokens == nil {
@@ -256,7 +256,7 @@ func (t *translator) turnUsage(r wire.PromptResult) *core.Usage {
 	return &mine
 }
 
-// less is a-b, where b may be absent; a count that went back begins anew.
+// less is a-b, where b may be absent; a count that went back starts again.
 func less(a, b *int64) *int64 {
 	if a == nil || b == nil || *b > *a {
 		return a
@@ -265,7 +265,7 @@ func less(a, b *int64) *int64 {
 	return &d
 }
 
-// finish ends a turn for good: what is open is closed before.
+// finish ends a turn: what is open is closed before.
 func (t *translator) finish(u *turn, verdict core.Verdict, result core.Result, raw json.RawMessage) {
 	t.closeOpen(u, verdict != core.VerdictCompleted)
 	t.withdrawAll()

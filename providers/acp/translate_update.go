@@ -9,7 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// openText is a message or a thought that is being said.
+// openText is a message or reasoning that is being streamed.
 type openText struct {
 	item    string
 	kind    string // of its chunks
@@ -18,7 +18,7 @@ type openText struct {
 	rest    strings.Builder
 }
 
-// add takes the next piece. The first one is kept as it is: often it is all
+// add handles the next piece. The first one is kept as it is: often it is all
 // there is, and then it may be long.
 func (s *openText) add(text string) {
 	if s.first == "" {
@@ -37,7 +37,7 @@ func (s *openText) text() string {
 	return s.first + s.rest.String()
 }
 
-// update takes one session/update. While the agent repeats a conversation, all
+// update handles one session/update. While the agent repeats a conversation, all
 // but the state of the session is history.
 func (t *translator) update(kind string, body, raw json.RawMessage) {
 	switch kind {
@@ -66,7 +66,7 @@ func (t *translator) update(kind string, body, raw json.RawMessage) {
 	}
 }
 
-// state takes what an agent says of the session.
+// state handles what an agent reports about the session.
 func (t *translator) state(kind string, body, raw json.RawMessage) {
 	switch kind {
 	case wire.ConfigChanged:
@@ -83,7 +83,7 @@ func (t *translator) state(kind string, body, raw json.RawMessage) {
 		}
 	case wire.UsageChanged:
 		if t.usage == string(body) {
-			return // said before
+			return // reported before
 		}
 		t.usage = string(body)
 		var p wire.UsageParams
@@ -95,7 +95,7 @@ func (t *translator) state(kind string, body, raw json.RawMessage) {
 	t.event(kind, raw)
 }
 
-// chunk takes a piece of a message or of a thought.
+// chunk handles a piece of a message or of a thought.
 func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
 	var c wire.Chunk
 	if json.Unmarshal(body, &c) != nil {
@@ -128,7 +128,7 @@ func (t *translator) chunk(u *turn, kind string, body, raw json.RawMessage) {
 	t.content(link.Delta(kind == wire.ThoughtChunk, s.item, c.Content.Text), raw)
 }
 
-// endText reports the whole of what was being said.
+// endText reports the whole of the text that was being streamed.
 func (t *translator) endText(u *turn, cut bool) {
 	s := u.openText
 	if s == nil {
@@ -138,7 +138,7 @@ func (t *translator) endText(u *turn, cut bool) {
 	t.content(link.Whole(s.kind == wire.ThoughtChunk, s.item, s.text(), cut), nil)
 }
 
-// aside takes a chunk that is not the model's words.
+// aside handles a chunk that is not the model's words.
 func (t *translator) aside(u *turn, text string, raw json.RawMessage) bool {
 	for _, a := range t.set.agent.Quirks.Asides {
 		if !strings.HasPrefix(text, a.Prefix) {
@@ -162,7 +162,7 @@ func (t *translator) aside(u *turn, text string, raw json.RawMessage) bool {
 	return false
 }
 
-// plan takes the agent's whole plan.
+// plan handles the agent's whole plan.
 func (t *translator) plan(body, raw json.RawMessage) {
 	var p wire.PlanParams
 	if json.Unmarshal(body, &p) != nil {

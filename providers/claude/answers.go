@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// Respond takes the op. The CLI confirms no answer, so the proof is that the
+// Respond handles the op. The CLI confirms no answer, so the proof is that the
 // line is in the pipe whole.
 func (t *translator) Respond(op core.Respond) *core.Error {
 	r := t.requests[op.Ref]
@@ -25,20 +25,20 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 	t.reply(r.id, response, op.ID)
 	if op.Response.Action == core.ActionCancel && !silent(r, op.Response) && r.turn != nil {
 		r.turn.stopping = true
-		if r.elicit || r.agent { // their "cancel" refuses, and the turn would go on
+		if r.elicit || r.agent { // their "cancel" refuses, and the turn would continue
 			t.sendInterrupt(r.turn)
 		}
 	}
 	return nil
 }
 
-// silent says whether a question gets its empty answer: nobody answered, and
+// silent reports whether a question gets its empty answer: nobody answered, and
 // denying is not offered.
 func silent(r *request, a core.Response) bool {
 	return r.kind == core.KindQuestion && a.Reason == string(core.ReasonNoAnswer)
 }
 
-// answer gives the response that the CLI's request wants.
+// answer returns the response that the CLI's request wants.
 func (t *translator) answer(r *request, a core.Response) (any, *core.Error) {
 	if r.elicit {
 		return elicited(a), nil
@@ -61,7 +61,7 @@ func (t *translator) answer(r *request, a core.Response) (any, *core.Error) {
 	return wire.Deny{Behavior: "deny", Message: refusal(r, a), Interrupt: stops}, nil
 }
 
-// mark notes how the tool's end is to be told.
+// mark notes how the tool's end is to be reported.
 func (t *translator) mark(r *request, stops bool) {
 	if r.turn == nil {
 		return
@@ -92,7 +92,7 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// answered gives the answers to a form: its own input, with the answers by the
+// answered returns the answers to a form: its own input, with the answers by the
 // texts of their questions.
 func answered(r *request, a core.Response) (any, *core.Error) {
 	var input map[string]json.RawMessage
@@ -127,8 +127,8 @@ func elicited(a core.Response) wire.ElicitationAnswer {
 	return wire.ElicitationAnswer{Action: "decline"}
 }
 
-// withdrawAll reports that the open requests of an ended turn are dead. A
-// sub-agent lives on and still waits, so it is told no.
+// withdrawAll reports that the open requests of an ended turn are withdrawn. A
+// sub-agent lives on and still waits, so its request is denied.
 func (t *translator) withdrawAll(u *turn) {
 	for _, id := range slices.Sorted(maps.Keys(t.requests)) {
 		r := t.requests[id]

@@ -25,7 +25,7 @@ type request struct {
 	questions map[string]string // the text of a question, by its id
 }
 
-// request takes a control request of the CLI's. What nobody here can answer is
+// request handles a control request of the CLI's. What nobody here can answer is
 // refused at once, so that the CLI never waits.
 func (t *translator) request(raw []byte) {
 	var m wire.Request
@@ -53,7 +53,7 @@ func (t *translator) request(raw []byte) {
 	}
 }
 
-// raise puts a request to whoever decides.
+// raise reports a request, for whoever decides.
 func (t *translator) raise(r *request, spec core.RequestSpec, raw json.RawMessage) {
 	r.kind, r.turn = spec.Kind, t.running
 	if old := t.requests[r.id]; old != nil {
@@ -64,7 +64,7 @@ func (t *translator) raise(r *request, spec core.RequestSpec, raw json.RawMessag
 	t.Notice(core.RequestRaised{Turn: t.name(), Ref: r.id, Spec: spec, Raw: raw})
 }
 
-// ask takes can_use_tool, which asks for approvals and questions alike.
+// ask handles can_use_tool, which asks for approvals and questions alike.
 func (t *translator) ask(m wire.Request, raw json.RawMessage) {
 	var a wire.Ask
 	if !t.decode("control_request: "+wire.CanUseTool, m.Request, &a) {
@@ -83,9 +83,9 @@ func (t *translator) ask(m wire.Request, raw json.RawMessage) {
 	t.raise(r, approvalSpec(a, in, len(r.grants) > 0), raw)
 }
 
-// grants gives the rules that the CLI would remember, for the session only. Of
-// its suggestions those are taken that are about this tool use: one that
-// changes the mode would allow more than was asked.
+// grants returns the rules that the CLI would remember, for the session only. Only
+// its suggestions about this tool use are taken: one that changes the mode would
+// allow more than was asked.
 func grants(suggestions []json.RawMessage) []wire.Suggestion {
 	for _, raw := range suggestions {
 		var s wire.Suggestion
@@ -175,7 +175,7 @@ func questionSpec(questions []wire.Question) (core.RequestSpec, map[string]strin
 	return spec, texts
 }
 
-// elicit takes the question of an MCP server.
+// elicit handles the question of an MCP server.
 func (t *translator) elicit(m wire.Request, raw json.RawMessage) {
 	var e wire.ElicitationRequest
 	if !t.decode("control_request: "+wire.Elicitation, m.Request, &e) {
@@ -187,7 +187,7 @@ func (t *translator) elicit(m wire.Request, raw json.RawMessage) {
 	t.raise(r, link.ElicitationSpec(e.MCPServerName, prompt, e.Mode == "url", e.URL, e.RequestedSchema), raw)
 }
 
-// cancelled takes the news that the CLI no longer waits.
+// cancelled handles the report that the CLI no longer waits.
 func (t *translator) cancelled(id string, raw json.RawMessage) {
 	if t.requests[id] == nil {
 		t.event(wire.ControlCancel, raw)

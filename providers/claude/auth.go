@@ -11,7 +11,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// The words of `claude auth status` for a login at claude.ai.
+// Values in `claude auth status` for a login at claude.ai.
 const (
 	subscriptionMethod = "claude.ai"
 	firstParty         = "firstParty"
@@ -21,8 +21,8 @@ const (
 // address; a session on the subscription cannot have them.
 var rerouteSettings = []string{"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "env", "forceLoginMethod", "gcpAuthRefresh", "proxyAuthHelper"}
 
-// checkSubscription says whether the session would be billed to a claude.ai
-// login and to nothing else. Whatever cannot be seen is a refusal.
+// checkSubscription reports whether the session would be billed to a claude.ai
+// login and to nothing else. Whatever cannot be read is refused.
 //
 // Errors: CodeOption for a session that asks for both, CodeProviderNotReady.
 func (p *provider) checkSubscription(ctx context.Context, exe link.Executable, cfg core.SessionConfig, o options, env []string) error {
@@ -71,7 +71,7 @@ func notSubscribed(why string) *core.Error {
 		WithHint("Sign in with `" + login + "`, or use auth inherit.")
 }
 
-// checkAccount looks again once the CLI has read all of its settings.
+// checkAccount checks again once the CLI has read all of its settings.
 func checkAccount(r wire.Initialized) error {
 	a := r.Account
 	switch {

@@ -24,8 +24,8 @@ const (
 	oldTool = "../../.tools/claude-2.1.197/node_modules/@anthropic-ai/claude-code-*/claude"
 )
 
-// patience is how long a test waits for what has to come.
-const patience = conntest.MaxWait
+// maxWait is how long a test waits for what has to come.
+const maxWait = conntest.MaxWait
 
 // onBoth runs a test on the newest and on the oldest CLI, beside others.
 func onBoth(t *testing.T, test func(*testing.T, *bench)) {
@@ -98,7 +98,7 @@ func (b *bench) session() core.SessionConfig {
 }
 
 func (b *bench) try(cfg core.SessionConfig) (core.Conn, error) {
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.t.Context(), maxWait)
 	defer cancel()
 	return b.provider().Open(ctx, cfg)
 }
@@ -113,7 +113,7 @@ func (b *bench) open(cfg core.SessionConfig) *conntest.Recorder {
 }
 
 // script makes an executable that runs a command, under a name that no other
-// process on the machine has, and gives its path.
+// process on the machine has, and returns its path.
 func (b *bench) script(name, command string) string {
 	b.t.Helper()
 	path := filepath.Join(b.root, name)

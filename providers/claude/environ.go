@@ -20,7 +20,7 @@ func environ(base []string, cfg core.SessionConfig, o options, tmp string) []str
 	}
 	for name, value := range map[string]string{
 		"TMPDIR":              tmp, // the caller's own, if there is one, stays
-		"DISABLE_AUTOUPDATER": "1", // the executable is not exchanged under a session
+		"DISABLE_AUTOUPDATER": "1", // the executable must not be replaced during a session
 	} {
 		if _, given := cfg.Env[name]; given {
 			continue
@@ -54,7 +54,7 @@ var reroutes = []string{
 	"CLAUDE_CODE_SKIP_*", "CLAUDE_CODE_USE_*", "CLOUD_ML_REGION", "USE_LOCAL_OAUTH", "USE_STAGING_OAUTH", "VERTEX_*",
 }
 
-// rerouting says whether a variable would lead away from the subscription.
+// rerouting reports whether a variable would bypass the subscription.
 func rerouting(name string) bool {
 	for _, r := range reroutes {
 		prefix, wild := strings.CutSuffix(r, "*")
@@ -66,7 +66,7 @@ func rerouting(name string) bool {
 }
 
 // checkRoot refuses what the CLI refuses: to bypass permissions as root, unless
-// the caller says that the machine is a sandbox.
+// the caller declares the machine a sandbox.
 func checkRoot(mode string, env []string) *core.Error {
 	if mode != permissionModes[core.ApprovalAuto] || runtime.GOOS == "windows" || os.Geteuid() != 0 || valueOf(env, "IS_SANDBOX") == "1" {
 		return nil

@@ -16,7 +16,7 @@ const (
 	fakeAuthVar = "CLAUDE_TEST_FAKE_AUTH"
 )
 
-// fake is a CLI that says what a test wants, line by line.
+// fake is a CLI that writes what a test wants, line by line.
 type fake struct {
 	out  *bufio.Writer
 	part string

@@ -14,7 +14,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// cast gives a provider whose CLI plays the part, and a session with it.
+// cast returns a provider whose CLI plays the part, and a session with it.
 func cast(t testing.TB, part string) (core.Provider, core.SessionConfig) {
 	t.Helper()
 	self, err := os.Executable()
@@ -29,7 +29,7 @@ func cast(t testing.TB, part string) (core.Provider, core.SessionConfig) {
 func openFake(t *testing.T, part string) *conntest.Recorder {
 	t.Helper()
 	p, cfg := cast(t, part)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	conn, err := p.Open(ctx, cfg)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestOpeningThatGetsNoAnswerEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestCrashAtTheStartSaysTheExitCodeAndNothingOfStderr(t *testing.T) {
+func TestCrashAtTheStartReportsTheExitCodeAndNothingOfStderr(t *testing.T) {
 	p, cfg := cast(t, "crash")
 	_, err := p.Open(t.Context(), cfg)
 	if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), "exit code 3") || strings.Contains(err.Error(), "swordfish") {
@@ -113,7 +113,7 @@ func TestCLIThatDoesNotEndIsKilled(t *testing.T) {
 	}
 }
 
-func TestAgentThatAsksBeyondItsTurnIsTold(t *testing.T) {
+func TestARequestAfterItsTurnIsDenied(t *testing.T) {
 	r := openFake(t, "late agent")
 	r.Start("t", "x")
 	q := r.Request()
@@ -158,7 +158,7 @@ func TestStalledTurnThatCannotBeStoppedEndsTheLink(t *testing.T) {
 	}
 }
 
-func TestSubscriptionTakesAnythingItCannotSeeForANo(t *testing.T) {
+func TestSubscriptionRefusesAnythingItCannotSee(t *testing.T) {
 	good := `{"loggedIn":true,"authMethod":"claude.ai","apiProvider":"firstParty"}`
 	for name, c := range map[string]struct {
 		auth, part string

@@ -12,7 +12,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// fuzzer plays lines of the CLI's, between ops, and holds what comes of them to
+// fuzzer plays lines of the CLI's, between ops, and checks the notices against
 // the rules of every provider.
 type fuzzer struct {
 	t     *testing.T

@@ -44,7 +44,7 @@ func (r *replayer) start() {
 
 func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 
-// op hands an op to the translator, as conn does.
+// op passes an op to the translator, as Conn.Send does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
 	link.Do(r.tr, op)

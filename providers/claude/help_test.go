@@ -18,7 +18,7 @@ func optionsOf(text string) map[string]json.RawMessage {
 	return o
 }
 
-// oddSeconds gives a duration that no other sleep on the machine has.
+// oddSeconds returns a duration that no other sleep on the machine has.
 func oddSeconds() string {
 	return fmt.Sprintf("%d.%d", 500+os.Getpid()%100, time.Now().UnixNano()%1e9)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// checkInput says whether the CLI can take a prompt.
+// checkInput returns an error for a prompt that the CLI cannot take.
 func checkInput(in core.TurnInput) *core.Error {
 	if len(in.ProviderOptions) > 0 {
 		return core.Errorf(core.CodeOption, "claude has no provider options per turn").WithHint("Give them to start_session.")
@@ -21,7 +21,7 @@ func checkInput(in core.TurnInput) *core.Error {
 	return nil
 }
 
-// prompt gives a prompt as the CLI takes it. An attached file is named in the
+// prompt returns a prompt as the CLI takes it. An attached file is named in the
 // text: the agent reads it itself, pictures too.
 func (t *translator) prompt(in core.TurnInput, uuid string) wire.Prompt {
 	m := wire.Prompt{Type: wire.User, UUID: uuid, ClientComposed: true}
@@ -71,5 +71,5 @@ func (t *translator) escapeCommand(text string) string {
 	return text
 }
 
-// wordJoiner is seen by nobody.
+// wordJoiner is invisible.
 const wordJoiner = "\u2060"

@@ -23,7 +23,7 @@ type launch struct {
 	init     wire.InitializeRequest
 }
 
-// newLaunch settles how to start a session.
+// newLaunch decides how to start a session.
 //
 // Errors: CodeOption, CodeCapability, CodeInvalidArgument.
 func newLaunch(cfg core.SessionConfig, newID func() string) (launch, *core.Error) {
@@ -76,7 +76,7 @@ func permissionMode(cfg core.SessionConfig, o options) (string, *core.Error) {
 }
 
 // fixed are the flags of every session. A flag that takes several values stands
-// before one that does not, since it would swallow more.
+// before one that does not, since it would take more arguments.
 var fixed = []string{
 	"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 	"--include-partial-messages", "--permission-prompt-tool", "stdio",
@@ -154,7 +154,7 @@ func (l *launch) conversation(cfg core.SessionConfig) *core.Error {
 	return nil
 }
 
-// mcpConfig gives the servers as the CLI's config file has them: the entry that
+// mcpConfig returns the servers as the CLI's config file has them: the entry that
 // MCP clients share ({command, args, env} or {url, headers}), and no others
 // unless the caller wants them.
 func mcpConfig(servers map[string]json.RawMessage) (json.RawMessage, *core.Error) {

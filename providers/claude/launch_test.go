@@ -136,7 +136,7 @@ func TestEnvironmentHasATemporaryDirectoryOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPromptsAreMadeHarmlessForVersionsThatObeyThem(t *testing.T) {
+func TestPromptsAreEscapedForVersionsThatExecuteThem(t *testing.T) {
 	old := newTranslator(settings{exists: func(path string) bool { return path == "real.txt" || path == "with space" }})
 	for in, want := range map[string]string{
 		"/clear":               "\n/clear",

@@ -12,7 +12,7 @@ const (
 	maxCalls = 1024
 
 	// maxOpenText bounds what is kept of messages that are being streamed. What
-	// lies beyond is delivered, but is missing from a partial message.
+	// exceeds it is delivered, but is missing from a partial message.
 	maxOpenText = core.MaxText
 
 	// maxSteers is how many folded messages of one turn are known.
@@ -32,8 +32,8 @@ const (
 	// endWait is how long the CLI may take to end after end_session.
 	endWait = 1500 * time.Millisecond
 
-	// stallTimeout is how long a model call may say nothing, unless the session
-	// says otherwise; stallGrace is how long the interrupt of a stalled turn may
+	// stallTimeout is how long a model call may send nothing, unless the session
+	// has its own limit; stallGrace is how long the interrupt of a stalled turn may
 	// take before the link is given up.
 	stallTimeout = 10 * time.Minute
 	stallGrace   = 15 * time.Second

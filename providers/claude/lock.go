@@ -8,12 +8,12 @@ import (
 )
 
 // lock keeps a conversation to one process: the CLI lets several write to one,
-// and their histories part. It lies where the conversation lies, so that
-// servers with journals of their own meet at it.
+// and their histories diverge. It is beside the conversation, so that
+// servers with different journals share it.
 type lock struct{ file *os.File }
 
-// lockConversation takes the lock of a conversation. Where nobody can say where
-// conversations lie, or nothing may be written there, there is no lock.
+// lockConversation takes the lock of a conversation. Where the place of
+// conversations is unknown, or nothing may be written there, there is no lock.
 //
 // The error is CodeSessionInUse.
 func lockConversation(env []string, id string) (lock, *core.Error) {
@@ -47,8 +47,8 @@ func lockConversation(env []string, id string) (lock, *core.Error) {
 		WithHint("Close that session first, or fork the conversation.")
 }
 
-// named says whether an open file is still the one at the path: its last owner
-// takes it away.
+// named reports whether an open file is still the one at the path: its last owner
+// removes it.
 func named(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -58,7 +58,7 @@ func named(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, theirs)
 }
 
-// release gives the lock back and takes its file away.
+// release releases the lock and removes its file.
 func (l lock) release() {
 	if l.file != nil {
 		_ = os.Remove(l.file.Name())

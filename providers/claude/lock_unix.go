@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock of an open file without waiting and says whether it
-// did. It goes with the file's closing or the death of the process.
+// tryLock takes the lock of an open file without waiting and reports whether it
+// did. It goes with the file's closing or the end of the process.
 func tryLock(f *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

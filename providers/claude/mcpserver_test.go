@@ -10,7 +10,7 @@ import (
 )
 
 // mcpVar makes the test binary an MCP server with two tools: "greet", which
-// says the name that its environment gives it, and "form", which asks its user.
+// returns the name that is in its environment, and "form", which asks its user.
 const mcpVar = "CLAUDE_TEST_MCP"
 
 // rpc is a message of an MCP client's.

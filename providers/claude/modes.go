@@ -7,7 +7,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// permissionModes is how the CLI is told when to ask. Its own default asks for
+// permissionModes are the CLI's modes for when to ask. Its own default asks for
 // whatever is not read-only, and so do default and prompt. Its "auto" mode,
 // where a model decides, is not offered.
 var permissionModes = map[core.ApprovalMode]string{
@@ -17,13 +17,13 @@ var permissionModes = map[core.ApprovalMode]string{
 	core.ApprovalAuto:     "bypassPermissions",
 }
 
-// planMode is the CLI's mode in which it may only look and plan.
+// planMode is the CLI's mode in which it may only read and plan.
 const planMode = "plan"
 
-// sandboxSettings gives the CLI's settings of a sandbox mode, nil for none. The
-// sandbox is that of commands and is the operating system's; where it cannot be
-// had the CLI refuses to start instead of running without. Approvals stay what
-// approval_mode says: a sandbox does not answer them.
+// sandboxSettings returns the CLI's settings of a sandbox mode, nil for none. The
+// sandbox is that of commands and is the operating system's; where it is not
+// available the CLI refuses to start instead of running without it. Approvals stay what
+// approval_mode demands: a sandbox does not answer them.
 func sandboxSettings(mode core.SandboxMode, addDirs []string) map[string]any {
 	on := map[string]any{
 		"enabled": true, "failIfUnavailable": true, "allowUnsandboxedCommands": false, "autoAllowBashIfSandboxed": false,
@@ -53,10 +53,10 @@ func rootedPaths(dirs []string) []string {
 }
 
 // writers are the CLI's own tools that write files without a command. The
-// sandbox does not hold them, so read_only takes them away.
+// sandbox does not cover them, so read_only removes them.
 var writers = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
-// settingsOf gives the settings of a session: the caller's, and the sandbox's
+// settingsOf returns the settings of a session: the caller's, and the sandbox's
 // over them.
 func settingsOf(o options, mode core.SandboxMode, addDirs []string) (json.RawMessage, *core.Error) {
 	sandbox := sandboxSettings(mode, addDirs)
@@ -69,7 +69,7 @@ func settingsOf(o options, mode core.SandboxMode, addDirs []string) (json.RawMes
 			return nil, core.Errorf(core.CodeInvalidArgument, "provider option %s is not an object", optionSettings)
 		}
 		if _, both := all["sandbox"]; both {
-			return nil, core.Errorf(core.CodeOption, "provider option settings cannot set sandbox beside sandbox_mode").
+			return nil, core.Errorf(core.CodeOption, "provider option settings cannot set sandbox together with sandbox_mode").
 				WithHint("Use one of them.")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// opened takes the response to the request of the opening, in its place among
+// opened handles the response to the request of the opening, in its place among
 // the lines.
 type opened func(body json.RawMessage, err *core.Error)
 
@@ -34,9 +34,9 @@ func (c *conn) open(ctx context.Context, l launch, cfg core.SessionConfig) error
 	return c.opened(body, l, cfg)
 }
 
-// failedToOpen says why the CLI ended before it could take a turn.
+// failedToOpen returns why the CLI ended before it could take a turn.
 func (c *conn) failedToOpen(err error) error {
-	said := c.Child.Said()
+	said := c.Child.StderrEnd()
 	var coded *core.Error
 	switch {
 	case strings.Contains(said, "root/sudo privileges"):

@@ -17,7 +17,7 @@ import (
 // Name is the provider's name in list_providers and start_session.
 const Name = "claude"
 
-// transport is the one way in which Claude Code is spoken to.
+// transport is the only transport of this provider.
 const transport = "stream-json"
 
 const install = "npm install -g @anthropic-ai/claude-code"
@@ -37,7 +37,7 @@ type provider struct {
 	grace time.Duration // for the interrupt of a stalled turn
 }
 
-// New makes the provider. It does no I/O.
+// New returns the provider. It does no I/O.
 func New(o Options) core.Provider { return &provider{o, stallGrace} }
 
 // Spec describes what Claude Code can do by this adapter.
@@ -132,7 +132,7 @@ func (p *provider) start(ctx context.Context, exe link.Executable, l launch, cfg
 	return newConn(child, t, p.Log(Name).With("session", cfg.SessionID), clean), nil
 }
 
-// files writes what the command line is not to show, and gives all arguments.
+// files writes what the command line must not show, and returns all arguments.
 func files(l launch, cfg core.SessionConfig, dir link.Workdir) ([]string, *core.Error) {
 	args := append(append([]string{}, fixed...), l.flags...)
 	mcp, err := dir.File("mcp.json", l.mcp)
@@ -162,7 +162,7 @@ func files(l launch, cfg core.SessionConfig, dir link.Workdir) ([]string, *core.
 	return args, nil
 }
 
-// existsBelow says whether a mention names a file, as seen from cwd.
+// existsBelow reports whether a mention names a file, as seen from cwd.
 func existsBelow(cwd string) func(string) bool {
 	return func(path string) bool {
 		if rest, ok := strings.CutPrefix(path, "~"); ok {

@@ -143,7 +143,7 @@ func TestRealToolsAreAllowedAndDisallowed(t *testing.T) {
 	})
 }
 
-func TestRealReadOnlyTakesTheWritersAway(t *testing.T) {
+func TestRealReadOnlyRemovesTheWritingTools(t *testing.T) {
 	b := newBench(t)
 	cfg := b.session()
 	l, err := newLaunch(core.SessionConfig{SandboxMode: core.SandboxReadOnly}, func() string { return "id" })

@@ -16,7 +16,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// says plays a turn and gives its verdict and last message.
+// says plays a turn and returns its verdict and last message.
 func says(r *conntest.Recorder, turn string, script ...string) (core.Verdict, string) {
 	r.Start(turn, script...)
 	e := r.TurnEnded(turn)
@@ -108,7 +108,7 @@ func TestRealSilentModelIsStoppedByTheWatchdog(t *testing.T) {
 	})
 }
 
-func TestRealDeathOfTheCLIFailsTheLinkAndLeavesNoTool(t *testing.T) {
+func TestRealEndOfTheCLIFailsTheLinkAndLeavesNoTool(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		nap := b.script("nap", "exec sleep "+oddSeconds())
 		word := strings.TrimPrefix(mustRead(t, nap), "#!/bin/sh\nexec ")

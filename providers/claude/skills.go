@@ -18,8 +18,8 @@ const skillFile = "SKILL.md"
 
 var pluginFile = filepath.Join(".claude-plugin", "plugin.json")
 
-// skillPlugins gives the plugin directories that bring a session's skills. A
-// plugin is used where it lies; single skills are copied into one plugin made
+// skillPlugins returns the plugin directories that bring a session's skills. A
+// plugin is used where it is; single skills are copied into one plugin made
 // for the session, since the CLI has no flag for them.
 //
 // Errors: CodeInvalidArgument, CodeTooLarge.

@@ -41,8 +41,8 @@ func (p *provider) Status(ctx context.Context) core.Status {
 	return s
 }
 
-// evidence says whether there are signs of a sign-in: never more than a guess,
-// since a key may be refused and credentials may lie in a keychain.
+// evidence reports whether there are signs of a sign-in: never more than a guess,
+// since a key may be refused and credentials may be in a keychain.
 func evidence(getenv func(string) string) (word, why string) {
 	if why, ok := link.KeyIn(getenv, keys); ok {
 		return "yes", why
@@ -62,7 +62,7 @@ func evidence(getenv func(string) string) (word, why string) {
 	return "no", "no .credentials.json in " + dir + " and no key in the environment"
 }
 
-// configDir is where Claude Code keeps its files, "" where nobody can say.
+// configDir is where Claude Code keeps its files, "" where that is unknown.
 func configDir(getenv func(string) string) string {
 	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir

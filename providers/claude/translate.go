@@ -19,7 +19,7 @@ type translator struct {
 
 	session   string // the conversation's id, as far as known
 	model     string
-	lifecycle bool // the CLI says what becomes of messages
+	lifecycle bool // the CLI reports what becomes of messages
 	notified  bool // a task ended, and no turn has begun since
 	literal   bool // the CLI takes client_composed
 	sent      bool // something was asked: errors are no longer those of the opening
@@ -43,7 +43,7 @@ type settings struct {
 	effort string
 	stall  stallTimes
 
-	// newID makes an id for a message. exists says whether an @mention names
+	// newID makes an id for a message. exists reports whether an @mention names
 	// a file.
 	newID  func() string
 	exists func(path string) bool
@@ -60,7 +60,7 @@ type steer struct {
 	prompt string
 }
 
-// Tags say what a response is for.
+// Tags identify what a response is for.
 type (
 	interruptTag struct{ turn *turn }
 	recallTag    struct{ turn *turn }
@@ -100,7 +100,7 @@ func (t *translator) refuse(id, why string) {
 		Subtype: "error", RequestID: id, Error: why}}, 0)
 }
 
-// read takes one line of the CLI's.
+// read handles one line of the CLI's.
 func (t *translator) read(raw []byte) {
 	var h wire.Head
 	if raw[0] != '{' || json.Unmarshal(raw, &h) != nil || h.Type == "" {
@@ -139,10 +139,10 @@ func (t *translator) read(raw []byte) {
 }
 
 // decode reads a known line; a body that cannot be read is reported and the
-// conversation goes on.
+// conversation continues.
 func (t *translator) decode(what string, raw []byte, into any) bool {
 	if err := json.Unmarshal(raw, into); err != nil {
-		// What the decoder says stays out: it may quote the line.
+		// The decoder's error is left out: it may quote the line.
 		t.content(core.ProviderError{Message: "Claude Code sent a message that cannot be read: " + what,
 			Code: "unreadable_message", WillRetry: true}, raw)
 		return false
@@ -150,7 +150,7 @@ func (t *translator) decode(what string, raw []byte, into any) bool {
 	return true
 }
 
-// garbage reports a line that is no message. The conversation goes on.
+// garbage reports a line that is no message. The conversation continues.
 func (t *translator) garbage(line []byte) { t.event("garbage", ndjson.Quote(line)) }
 
 // name is the turn that content belongs to, "" for none.

@@ -12,8 +12,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// item is something between its start and its end: a block that the model is
-// saying, or the use of a tool.
+// item is something between its start and its end: a block that the model
+// streams, or the use of a tool.
 type item struct {
 	id     string // its name in notices
 	ref    string // the CLI's id, of a tool use
@@ -31,7 +31,7 @@ type items struct {
 	list    []*item
 }
 
-// find gives the open use of a tool.
+// find returns the open use of a tool.
 func (l *items) find(ref string) *item {
 	for _, it := range l.list {
 		if it.kind == wire.ToolUse && it.ref == ref {
@@ -54,7 +54,7 @@ func (t *translator) newItem(name, kind string) *item {
 	return it
 }
 
-// openBlock returns the block that is being said, nil for none.
+// openBlock returns the block that is being streamed, nil for none.
 func (l *items) openBlock(kind string) *item {
 	for _, it := range l.list {
 		if it.kind == kind {
@@ -76,10 +76,10 @@ func (l *items) bytes() int {
 	return n
 }
 
-// tools says whether a tool is in use.
+// tools reports whether a tool is in use.
 func (l *items) tools() bool { return l.openBlock(wire.ToolUse) != nil }
 
-// streamEvent takes an event of the model's stream. Arguments of tools are left
+// streamEvent handles an event of the model's stream. Arguments of tools are left
 // to the whole block, and so is what only frames the blocks.
 func (t *translator) streamEvent(raw []byte) {
 	var m wire.Event
@@ -93,7 +93,7 @@ func (t *translator) streamEvent(raw []byte) {
 	}
 	switch e.Type {
 	case wire.MessageStart:
-		t.closeTexts(u) // what was being said before is said again, or never
+		t.closeTexts(u) // the open text is sent again, or never
 		u.items.message = e.Message.ID
 	case wire.BlockStart:
 		if e.ContentBlock.Type == wire.Text || e.ContentBlock.Type == wire.Thinking {
@@ -111,7 +111,7 @@ func (t *translator) streamEvent(raw []byte) {
 	}
 }
 
-// delta reports a piece of what is being said.
+// delta reports a piece of the open text.
 func (t *translator) delta(u *turn, kind, text string, raw json.RawMessage) {
 	it := u.items.openBlock(kind)
 	if it == nil || text == "" {
@@ -130,7 +130,7 @@ func (it *item) whole(text string, partial bool) core.Payload {
 	return link.Whole(it.kind == wire.Thinking, it.id, text, partial)
 }
 
-// assistant takes a finished block of the model's.
+// assistant handles a finished block of the model's.
 func (t *translator) assistant(h wire.Head, raw json.RawMessage) {
 	var m wire.AssistantMessage
 	if !t.decode(wire.Assistant, raw, &m) {
@@ -160,8 +160,8 @@ func (t *translator) assistant(h wire.Head, raw json.RawMessage) {
 	}
 }
 
-// apiError takes the CLI's own message about a model call that failed for good.
-// The result says the same; it is no answer of the model's.
+// apiError handles the CLI's own message about a model call that failed and is
+// not tried again.// The result reports the same; it is no answer of the model's.
 func (t *translator) apiError(u *turn, m wire.AssistantMessage, raw json.RawMessage) {
 	t.closeTexts(u)
 	u.failure = m.Error
@@ -201,7 +201,7 @@ func (t *translator) textBlock(u *turn, b wire.Block, id, message string, partia
 	}
 }
 
-// closeTexts closes what the model was saying: it will not complete.
+// closeTexts closes the text that the model was writing: it will not complete.
 func (t *translator) closeTexts(u *turn) {
 	for _, it := range slices.Clone(u.items.list) {
 		if it.kind == wire.ToolUse {

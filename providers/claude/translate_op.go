@@ -25,10 +25,10 @@ func (t *translator) named(name string) *turn {
 	return nil
 }
 
-// runs says whether the CLI is in the turn.
+// runs reports whether the CLI is in the turn.
 func (t *translator) runs(u *turn) bool { return u == t.running || slices.Contains(t.joined, u) }
 
-// Steer takes the op. The CLI folds a message into a running turn at the next
+// Steer handles the op. The CLI folds a message into a running turn at the next
 // end of a tool; without a tool the message would become a turn of its own.
 func (t *translator) Steer(op core.Steer) *core.Error {
 	u := t.named(op.TurnID)
@@ -53,7 +53,7 @@ func (t *translator) Steer(op core.Steer) *core.Error {
 	return nil
 }
 
-// steerNews takes what the CLI says of a message that was to be folded in.
+// steerNews handles the CLI's report about a message that was to be folded in.
 func (t *translator) steerNews(l wire.Lifecycle, s steer, raw json.RawMessage) {
 	if !s.done {
 		s.done = true
@@ -75,7 +75,7 @@ func (t *translator) steerNews(l wire.Lifecycle, s steer, raw json.RawMessage) {
 	}
 }
 
-// Interrupt takes the op. Open requests die with the turn: the CLI withdraws
+// Interrupt handles the op. Open requests end with the turn: the CLI withdraws
 // them itself.
 func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	u := t.named(op.TurnID)
@@ -86,7 +86,7 @@ func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	switch {
 	case t.runs(u):
 		t.sendInterrupt(t.running)
-	case t.lifecycle: // it waits behind another turn, which is to go on
+	case t.lifecycle: // it waits after another turn, which is to continue
 		t.call(wire.CancelRequest{Subtype: wire.CancelMessage, MessageUUID: u.uuid}, recallTag{u})
 	default:
 		u.stopBegin = true
@@ -94,14 +94,14 @@ func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	return nil
 }
 
-// sendInterrupt stops the running turn. What waits behind a turn of ours is
-// cancelled with it; behind a turn of the provider's waits ours.
+// sendInterrupt stops the running turn. What waits after a turn of ours is
+// cancelled with it; after a turn of the provider's waits ours.
 func (t *translator) sendInterrupt(u *turn) {
 	u.stopping = true
 	t.call(wire.InterruptRequest{Subtype: wire.Interrupt, CancelQueued: len(t.waiting) == 0}, interruptTag{u})
 }
 
-// Configure takes the op. The mode goes first: it is the one that the CLI
+// Configure handles the op. The mode goes first: it is the one that the CLI
 // checks.
 func (t *translator) Configure(op core.Configure) *core.Error {
 	c := op.Changes
@@ -128,7 +128,7 @@ func (t *translator) Configure(op core.Configure) *core.Error {
 	return nil
 }
 
-// response takes the answer to a control request of ours.
+// response handles the answer to a control request of ours.
 func (t *translator) response(raw []byte) {
 	var m wire.Response
 	if !t.decode(wire.ControlResponse, raw, &m) {
@@ -172,7 +172,7 @@ func rejection(m wire.Response) *core.Error {
 	return e
 }
 
-// interrupted takes the response to an interrupt. A turn whose message had not
+// interrupted handles the response to an interrupt. A turn whose message had not
 // been taken up yet is cancelled by it and gets no result.
 func (t *translator) interrupted(u *turn, body json.RawMessage, err *core.Error, raw json.RawMessage) {
 	for _, open := range append([]*turn{u}, t.joined...) {
@@ -196,7 +196,7 @@ func (t *translator) interrupted(u *turn, body json.RawMessage, err *core.Error,
 	}
 }
 
-// recalled takes the response to the recall of a waiting message. One that
+// recalled handles the response to the recall of a waiting message. One that
 // could not be recalled has begun, or is about to.
 func (t *translator) recalled(u *turn, body json.RawMessage, err *core.Error, raw json.RawMessage) {
 	var r wire.MessageCancelled
@@ -215,7 +215,7 @@ func (t *translator) recalled(u *turn, body json.RawMessage, err *core.Error, ra
 }
 
 // Take returns what has to be done since the last call, with the timer of a
-// silent model started anew: it runs while the turn waits for the model alone.
+// silent model started again: it runs while the turn waits for the model alone.
 func (t *translator) Take() link.Output[link.Line] {
 	if t.set.stall.silence > 0 {
 		timer := link.Timer{Name: "stall"}
@@ -230,7 +230,7 @@ func (t *translator) Take() link.Output[link.Line] {
 	return t.LineOutput.Take()
 }
 
-// silent takes the end of the time in which the model had to send something.
+// silent handles the end of the time in which the model had to send something.
 func (t *translator) silent(u *turn) {
 	switch {
 	case t.running != u:
@@ -252,7 +252,7 @@ func (t *translator) stall() {
 	t.sendInterrupt(u)
 }
 
-// busy says whether the running turn waits for the model alone.
+// busy reports whether the running turn waits for the model alone.
 func (t *translator) busy() bool {
 	return t.running != nil && len(t.requests) == 0 && !t.running.items.tools()
 }

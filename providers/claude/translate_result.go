@@ -11,7 +11,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// verdict says how a turn ended. The subtype of a result is not asked: it says
+// verdict returns how a turn ended. The subtype of a result is not used: it is
 // "success" for a failed API call, and "error" for an interrupt.
 func (t *translator) verdict(u *turn, r wire.Result) (core.Verdict, core.Result) {
 	res := core.Result{StopReason: r.StopReason, Provider: extras(r)}
@@ -39,7 +39,7 @@ func (t *translator) verdict(u *turn, r wire.Result) (core.Verdict, core.Result)
 	return core.VerdictCompleted, res
 }
 
-// turnError is why a turn failed, in the CLI's own words.
+// turnError returns why a turn failed, in the CLI's own words.
 func turnError(u *turn, r wire.Result) *core.TurnError {
 	e := &core.TurnError{Code: core.TurnProviderError, Message: r.Result}
 	if e.Message == "" {
@@ -101,8 +101,8 @@ func openingError(r wire.Result) *core.Error {
 	return e
 }
 
-// sandboxHint is what to do where a sandbox cannot be had.
-const sandboxHint = "The sandbox of sandbox_mode cannot be had here: install bubblewrap and socat, or use sandbox_mode default."
+// sandboxHint is what to do where no sandbox is available.
+const sandboxHint = "The sandbox of sandbox_mode is not available here: install bubblewrap and socat, or use sandbox_mode default."
 
 // account keeps what the process has used so far; the CLI counts cumulatively.
 type account struct {
@@ -110,12 +110,12 @@ type account struct {
 	cost  *float64
 }
 
-// add takes a result and gives what came since the last one.
+// add handles a result and returns what came since the last one.
 func (a *account) add(r wire.Result) (*core.Usage, *float64) {
 	var cost *float64
 	if r.TotalCostUSD != nil {
 		d := *r.TotalCostUSD
-		if a.cost != nil && *a.cost <= d { // else the CLI began to count anew
+		if a.cost != nil && *a.cost <= d { // else the CLI began to count from zero
 			d -= *a.cost
 		}
 		cost, a.cost = &d, r.TotalCostUSD
@@ -132,7 +132,7 @@ func (a *account) add(r wire.Result) (*core.Usage, *float64) {
 	return usage, cost
 }
 
-// session is what to say of the whole conversation, nil for nothing.
+// session returns the totals of the whole conversation, nil for none.
 func (a *account) session() *core.UsageUpdated {
 	if a.usage == nil {
 		return nil
@@ -163,7 +163,7 @@ func totalUsage(r wire.Result) *core.Usage {
 	return u
 }
 
-// turnUsage is the CLI's own count of a turn; all zeros say that it has none.
+// turnUsage is the CLI's own count of a turn; all zeros mean that it has none.
 func turnUsage(u *wire.Usage) *core.Usage {
 	if u == nil || *u == (wire.Usage{}) {
 		return nil

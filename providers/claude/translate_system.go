@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/claude/internal/wire"
 )
 
-// system takes the CLI's news about itself.
+// system handles the CLI's reports about itself.
 func (t *translator) system(h wire.Head, raw json.RawMessage) {
 	switch h.Subtype {
 	case wire.Init:
@@ -42,8 +42,8 @@ func (t *translator) status(raw json.RawMessage) {
 	}
 }
 
-// retry reports a model call that failed and is made again, for minutes if need
-// be.
+// retry reports a model call that failed and is made again, possibly for
+// minutes.
 func (t *translator) retry(raw json.RawMessage) {
 	var m wire.Retry
 	if !t.decode("system/api_retry", raw, &m) {
@@ -73,7 +73,7 @@ func (t *translator) denied(raw json.RawMessage) {
 	t.event("system/permission_denied", raw)
 }
 
-// progress reports what a sub-agent is at, while its tool is open.
+// progress reports what a sub-agent does, while its tool is open.
 func (t *translator) progress(raw json.RawMessage) {
 	var m wire.Task
 	if !t.decode("system/task_progress", raw, &m) {
@@ -82,8 +82,8 @@ func (t *translator) progress(raw json.RawMessage) {
 	t.agentSays(m.ToolUseID, m.Description, "system/task_progress", raw)
 }
 
-// subagent takes a line of a sub-agent's: its words are no answer to the
-// prompt, so they are progress of the tool that runs it.
+// subagent handles a line of a sub-agent's: its text is no answer to the
+// prompt, so it is progress of the tool that runs it.
 func (t *translator) subagent(h wire.Head, raw json.RawMessage) {
 	var said []string
 	if h.Type == wire.Assistant {

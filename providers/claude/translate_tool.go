@@ -12,7 +12,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
-// toolKinds are the tools whose kind their name says; mcp__ ones aside, others
+// toolKinds are the kinds of tools by name. Except for mcp__ ones, others
 // are core.ToolOther.
 var toolKinds = map[string]core.ToolKind{
 	"Bash": core.ToolCommand, "BashOutput": core.ToolCommand, "KillShell": core.ToolCommand, "PowerShell": core.ToolCommand,
@@ -46,7 +46,7 @@ func inputOf(raw json.RawMessage) wire.ToolInput {
 	return in
 }
 
-// toolTitle is one line that says what a tool does.
+// toolTitle returns one line about the use of a tool.
 func toolTitle(name string, in wire.ToolInput) string {
 	return link.ToolTitle(shownName(name), in.Command, in.FilePath, in.NotebookPath, in.Pattern, in.URL, in.Query, in.Skill, in.Description)
 }
@@ -75,7 +75,7 @@ func (t *translator) toolUse(u *turn, b wire.Block, raw json.RawMessage) {
 	}
 }
 
-// user takes results of tools, and what else the CLI tells the model.
+// user handles results of tools, and what else the CLI sends to the model.
 func (t *translator) user(_ wire.Head, raw json.RawMessage) {
 	var m wire.UserLine
 	if !t.decode(wire.User, raw, &m) {
@@ -125,7 +125,7 @@ func (t *translator) toolResult(u *turn, b wire.Block, m wire.UserLine, raw json
 	return true
 }
 
-// unsuccessful says in which way a tool did not do its work.
+// unsuccessful returns the status of a tool that failed.
 func (t *translator) unsuccessful(u *turn, it *item, m wire.UserLine) core.ToolStatus {
 	if it.status != "" {
 		return it.status // as it was answered

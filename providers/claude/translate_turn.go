@@ -19,7 +19,7 @@ type turn struct {
 	inited     bool      // the CLI opened it by system/init
 	hasMessage bool      // a message was reported
 	items      items
-	failure    string // the CLI's word for a failed API call
+	failure    string // the CLI's name for a failed API call
 
 	interrupts []core.OpID // that wait for the response
 	stopping   bool        // an interrupt was sent, or an answer that stops
@@ -27,7 +27,7 @@ type turn struct {
 	stalled    bool        // the watchdog stopped it
 }
 
-// StartTurn takes the op. An error means that nothing was or will be sent.
+// StartTurn handles the op. An error means that nothing was or will be sent.
 func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if err := t.checkTurn(op.Input); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (t *translator) checkTurn(in core.TurnInput) *core.Error {
 	return checkInput(in)
 }
 
-// accept says that the CLI has begun with a turn of ours.
+// accept reports that the CLI has begun with a turn of ours.
 func (t *translator) accept(u *turn, raw json.RawMessage) {
 	if !u.accepted {
 		u.accepted = true
@@ -82,7 +82,7 @@ func (t *translator) beginOwn(prompt string, raw json.RawMessage) *turn {
 	return u
 }
 
-// lifecycleOf takes the news of a message of ours.
+// lifecycleOf handles the report about a message of ours.
 func (t *translator) lifecycleOf(raw json.RawMessage) {
 	var l wire.Lifecycle
 	if !t.decode(wire.CommandLifecycle, raw, &l) {
@@ -120,7 +120,7 @@ func (t *translator) withdrawn(u *turn, raw json.RawMessage) {
 	t.conclude(u, core.VerdictCancelled, core.Result{StopReason: "cancelled"}, raw)
 }
 
-// opened takes system/init, which opens every turn.
+// opened handles system/init, which opens every turn.
 func (t *translator) opened(h wire.Head, raw json.RawMessage) {
 	var m wire.InitMessage
 	if !t.decode("system/init", raw, &m) {
@@ -169,7 +169,7 @@ func (t *translator) facts(session string, m wire.InitMessage, raw json.RawMessa
 func (t *translator) result(h wire.Head, raw json.RawMessage) {
 	var r wire.Result
 	if err := json.Unmarshal(raw, &r); err != nil {
-		// The end of a turn must not be lost for a field that nobody needs.
+		// The end of a turn must not be lost for a field that is not needed.
 		r = wire.Result{Subtype: h.Subtype, IsError: true, Result: "Claude Code ended the turn with a result that cannot be read."}
 	}
 	if !t.sent && t.running == nil && r.IsError {
@@ -191,7 +191,7 @@ func (t *translator) result(h wire.Head, raw json.RawMessage) {
 	t.finish(r, raw)
 }
 
-// answers says whether a result is that of the running turn.
+// answers reports whether a result is that of the running turn.
 func (t *translator) answers(r wire.Result) bool {
 	u := t.running
 	if len(r.UserMessageUUIDs) == 0 {
@@ -218,7 +218,7 @@ func (t *translator) finish(r wire.Result, raw json.RawMessage) {
 	t.running, t.joined = nil, nil
 	for i, u := range all {
 		mine := res
-		if i < len(all)-1 { // what was used is said once, with the last
+		if i < len(all)-1 { // the usage is reported once, with the last
 			mine.Usage, mine.CostUSD = nil, nil
 		}
 		t.conclude(u, verdict, mine, raw)
@@ -228,7 +228,7 @@ func (t *translator) finish(r wire.Result, raw json.RawMessage) {
 	}
 }
 
-// conclude ends one turn for good.
+// conclude ends one turn.
 func (t *translator) conclude(u *turn, verdict core.Verdict, res core.Result, raw json.RawMessage) {
 	t.withdrawAll(u)
 	for _, op := range u.interrupts { // the turn was faster than the response

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// composedSince is the oldest version known to take client_composed at its
-// word. Older ones obey a leading slash and expand @files all the same; those
-// that old do not even name their version when they open.
+// composedSince is the oldest version known to honour client_composed.
+// Older ones execute a leading slash command and expand @files all the same; they
+// do not even name their version when they open.
 var composedSince = [3]int{2, 1, 332}
 
-// takesComposed says whether a version sends a prompt to the model literally.
+// takesComposed reports whether a version sends a prompt to the model literally.
 func takesComposed(version string) bool {
 	v, ok := parseVersion(version)
 	if !ok {

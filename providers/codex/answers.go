@@ -10,8 +10,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/jsonrpc"
 )
 
-// Respond takes the op: it answers a request, or interrupts the turn where the
-// protocol has no word for "cancel".
+// Respond handles the op: it answers a request, or interrupts the turn where the
+// protocol has no answer "cancel".
 func (t *translator) Respond(op core.Respond) *core.Error {
 	r := t.requests[op.Ref]
 	if r == nil || r.answered {
@@ -21,7 +21,7 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 	cancelled := op.Response.Action == core.ActionCancel
 	u := t.turns[r.turn]
 	if r.kind == core.KindQuestion && cancelled && op.Response.Reason != string(core.ReasonNoAnswer) && u != nil {
-		// The question dies with its turn; the interrupt's response is the proof.
+		// The question ends with its turn; the interrupt's response is the proof.
 		delete(t.requests, op.Ref)
 		u.interrupts = append(u.interrupts, op.ID)
 		t.sendInterrupt(u)
@@ -32,12 +32,12 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 	}
 	t.Reply(r.id, answer(r, op.Response), nil)
 	if cancelled && u != nil && (r.kind == core.KindPermission || r.kind == core.KindMCPElicitation || r.kind == core.KindConfirmation) {
-		t.sendInterrupt(u) // their "cancel" refuses, and the turn would go on
+		t.sendInterrupt(u) // their "cancel" refuses, and the turn would continue
 	}
 	return nil
 }
 
-// answer gives the result that Codex's request wants.
+// answer returns the result that Codex's request wants.
 func answer(r *request, a core.Response) any {
 	switch r.method {
 	case wire.CommandApproval, wire.FileChangeApproval:
@@ -96,8 +96,8 @@ func elicited(r *request, a core.Response) wire.ElicitationResponse {
 	return wire.ElicitationResponse{Action: "decline"}
 }
 
-// resolved takes Codex's word that a request is done with: the proof of our
-// answer, or the news that none is wanted any more.
+// resolved handles the report that a request is done: the proof of our answer, or
+// the withdrawal of the request.
 func (t *translator) resolved(m jsonrpc.Message) {
 	var n wire.ResolvedNotification
 	if !t.read(m, &n) {
@@ -106,7 +106,7 @@ func (t *translator) resolved(m jsonrpc.Message) {
 	key := string(n.RequestID)
 	r := t.requests[key]
 	if r == nil {
-		return // answered by this adapter, or dead with its turn
+		return // answered by this adapter, or withdrawn with its turn
 	}
 	delete(t.requests, key)
 	if r.answered {
@@ -116,7 +116,7 @@ func (t *translator) resolved(m jsonrpc.Message) {
 	t.Notice(core.RequestWithdrawn{Ref: key, Raw: m.Raw})
 }
 
-// withdraw reports that the open requests of an ended turn are dead. Answered
+// withdraw reports that the open requests of an ended turn are withdrawn. Answered
 // ones keep waiting for Codex's word, which comes just after the end.
 func (t *translator) withdraw(u *turn) {
 	for _, key := range slices.Sorted(maps.Keys(t.requests)) {

@@ -23,7 +23,7 @@ const (
 // pinnedProvider is the only model provider of a session on a subscription.
 const pinnedProvider = "openai"
 
-// reroutes are the variables that send Codex to another model, or bill it to
+// reroutes are the variables that send Codex to another model, or have it billed to
 // something else than the sign-in. A session on a subscription has none.
 var reroutes = []string{
 	"CODEX_API_KEY", "CODEX_MODEL_PROVIDER", "CODEX_OLLAMA_BASE_URL", "CODEX_OSS_BASE_URL",
@@ -34,7 +34,7 @@ var reroutes = []string{
 	"OPENAI_IDENTITY_TOKEN_FILE", "OPENAI_IDENTITY_TOKEN_SOURCE",
 }
 
-// notSubscribed refuses a session whose bill might go elsewhere.
+// notSubscribed refuses a session that another account might be billed for.
 func notSubscribed(format string, args ...any) *core.Error {
 	return core.Errorf(core.CodeProviderNotReady, "codex is not on a subscription alone: %s", fmt.Sprintf(format, args...)).
 		WithHint("Sign in with `" + login + "` and take that out of Codex's configuration, or use auth inherit.")
@@ -58,8 +58,8 @@ func authOption(cfg core.SessionConfig) (subscription bool, err *core.Error) {
 	return false, core.Errorf(core.CodeOption, "codex has no auth %s", raw).WithHint("Use %s or %s.", authInherit, authSubscription)
 }
 
-// checkGiven refuses what a caller gives that does not go with a subscription:
-// keys, addresses, and configuration, of which nobody can say what it does.
+// checkGiven refuses arguments of a caller that contradict a subscription:
+// keys, addresses, and configuration, whose effect is unknown.
 func checkGiven(cfg core.SessionConfig) *core.Error {
 	for _, name := range []string{optionConfig, optionModelProvider} {
 		if _, ok := cfg.ProviderOptions[name]; ok {
@@ -76,11 +76,11 @@ func checkGiven(cfg core.SessionConfig) *core.Error {
 	return nil
 }
 
-// rerouting says whether a variable is one of reroutes; Windows has no case.
+// rerouting reports whether a variable is one of reroutes; Windows has no case.
 func rerouting(name string) bool { return slices.Contains(reroutes, strings.ToUpper(name)) }
 
 // subscriptionEnv takes the variables that reroute out of an environment and
-// pins Codex's home. The sign-in that lies there must be a subscription's.
+// pins Codex's home. The sign-in there must be a subscription's.
 //
 // Errors: CodeProviderNotReady.
 func subscriptionEnv(env []string) ([]string, *core.Error) {
@@ -114,8 +114,7 @@ func codexHome(getenv func(string) string) (home, why string) {
 	return "", "neither CODEX_HOME nor HOME is set"
 }
 
-// checkSignIn reads the file of a sign-in. What is in it stays there: only its
-// kind is looked at.
+// checkSignIn reads the file of a sign-in. Only its kind is used.
 func checkSignIn(path string) *core.Error {
 	raw, err := readBounded(path, maxAuthFile)
 	switch {
@@ -150,7 +149,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, errors.New("it is no file of a reasonable size")
+		return nil, errors.New("it is not a regular file, or too large")
 	}
 	return os.ReadFile(path)
 }
@@ -175,8 +174,8 @@ var forbidden = map[string][]string{
 	"experimental_thread_store_endpoint": nil,
 }
 
-// checkLayers looks through Codex's own reading of its configuration. Whatever
-// cannot be seen is a refusal.
+// checkLayers checks the configuration as Codex itself has read it. Whatever
+// cannot be read is refused.
 func checkLayers(r wire.ConfigReadResponse) *core.Error {
 	if len(r.Layers) == 0 {
 		return notSubscribed("it does not show its configuration")
@@ -210,7 +209,7 @@ func checkKeys(config map[string]json.RawMessage, where string) *core.Error {
 	return nil
 }
 
-// vacant says whether a value says nothing.
+// vacant reports whether a value is empty.
 func vacant(raw json.RawMessage) bool {
 	switch strings.Join(strings.Fields(string(raw)), "") {
 	case "", "null", "{}", "[]":
@@ -228,7 +227,7 @@ func layerName(n wire.ConfigLayerSource) string {
 	return "the layer " + n.Type
 }
 
-// checkRequirements looks at what an administrator demands.
+// checkRequirements checks what an administrator demands.
 func checkRequirements(r wire.RequirementsResponse) *core.Error {
 	for key, name := range map[string]string{"modelProvider": "model_provider", "modelProviders": "model_providers",
 		"chatgptBaseUrl": "chatgpt_base_url", "cliAuthCredentialsStore": "cli_auth_credentials_store"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// signedIn makes a home of Codex with a sign-in of nobody's by ChatGPT, and
-// gives a session on a subscription there.
+// signedIn makes a home of Codex with an invented sign-in by ChatGPT, and
+// returns a session on a subscription there.
 func signedIn(t *testing.T) core.SessionConfig {
 	t.Helper()
 	home := t.TempDir()
@@ -23,8 +23,8 @@ func signedIn(t *testing.T) core.SessionConfig {
 		ProviderOptions: map[string]json.RawMessage{optionAuth: []byte(`"subscription"`)}}
 }
 
-// chatGPT is the file of a sign-in. The tokens say nothing and are signed by
-// nobody.
+// chatGPT is the file of a sign-in. The tokens are empty and are not
+// signed.
 const chatGPT = `{"auth_mode":"chatgpt","OPENAI_API_KEY":null,"last_refresh":"2026-01-01T00:00:00Z","tokens":{` +
 	`"id_token":"eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImFAZXhhbXBsZS5jb20iLCJleHAiOjQwMDAwMDAwMDB9.eA",` +
 	`"access_token":"eyJhbGciOiJub25lIn0.eyJleHAiOjQwMDAwMDAwMDB9.eA","refresh_token":"none","account_id":"nobody"}}`
@@ -197,7 +197,7 @@ func TestSubscriptionRefusesEveryLayerThatLeadsElsewhere(t *testing.T) {
 	}
 }
 
-// onSubscription gives a session of a real Codex whose files say that somebody
+// onSubscription returns a session of a real Codex whose files show that somebody
 // is signed in, and which can reach nothing.
 func (b *bench) onSubscription() core.SessionConfig {
 	b.t.Helper()
@@ -206,7 +206,7 @@ func (b *bench) onSubscription() core.SessionConfig {
 	put(b.t, filepath.Join(home, "config.toml"), "check_for_update_on_startup = false\n[features]\nplugins = false\napps = false\n[analytics]\nenabled = false\n")
 	put(b.t, filepath.Join(home, authFile), chatGPT)
 	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"} {
-		cfg.Env[name] = "http://127.0.0.1:9" // where nobody listens
+		cfg.Env[name] = "http://127.0.0.1:9" // where no server listens
 	}
 	cfg.ProviderOptions = map[string]json.RawMessage{optionAuth: []byte(`"subscription"`)}
 	return cfg

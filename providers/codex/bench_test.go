@@ -18,11 +18,11 @@ import (
 // npmBin is where npm puts the command.
 const npmBin = "node_modules/.bin/codex"
 
-// patience is how long a test waits for what has to come.
-const patience = conntest.MaxWait
+// maxWait is how long a test waits for what has to come.
+const maxWait = conntest.MaxWait
 
-// realCodexes are the versions that the adapter is held to, each where a
-// variable says, or where the Makefile installs it.
+// realCodexes are the versions that the adapter is tested with, each where a
+// variable names it, or where the Makefile installs it.
 var realCodexes = []struct{ name, variable, tool string }{
 	{"newest", "HARNESS_MCP_TEST_CODEX", "../../.tools/codex/" + npmBin},
 	{"oldest", "HARNESS_MCP_TEST_CODEX_OLD", "../../.tools/codex-0.150.0/" + npmBin},
@@ -91,7 +91,7 @@ func (b *bench) session() core.SessionConfig {
 
 func (b *bench) open(cfg core.SessionConfig) *conntest.Recorder {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.t.Context(), maxWait)
 	defer cancel()
 	conn, err := b.provider().Open(ctx, cfg)
 	if err != nil {

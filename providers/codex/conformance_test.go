@@ -18,7 +18,7 @@ func realConformance(t *testing.T, b *bench) {
 	providertest.Run(t, providertest.Config{
 		Provider: b.provider(),
 		Session:  func(testing.TB) core.SessionConfig { return b.session() },
-		Timeout:  patience,
+		Timeout:  maxWait,
 		Prompts:  conntest.Prompts(),
 		// The model server's own, for connections that Codex keeps open.
 		Leaks: []goleak.Option{

@@ -4,14 +4,14 @@
 // # Layers
 //
 //   - providers/internal/ndjson, jsonrpc and link: lines, ids and the outbox;
-//     the process and the notices that wait;
+//     the process, the connection and the notices that wait for Recv;
 //   - internal/wire: the vendor's messages under the vendor's names;
 //   - translate*.go: a pure translator. Frames and ops go in; notices and
 //     frames come out. It does no I/O and has no clock, so recorded
 //     conversations test it;
-//   - conn.go and open.go: what holds these together, and the order of things.
+//   - conn.go and open.go: the only I/O, and the steps of the opening.
 //
-// # What the protocol gives, and what is made of it
+// # From the protocol to notices
 //
 // A turn is accepted by the response to turn/start and ends by turn/completed,
 // by nothing else. An answer to one of Codex's requests has its proof in
@@ -24,31 +24,31 @@
 //
 // turn/interrupt stops the model and leaves a running command alone, as a
 // "background terminal". The end of an interrupted turn is therefore held back
-// until its commands are gone too, for drainTimeout at most. Between the
+// until its commands have ended too, for drainTimeout at most. Between the
 // response to turn/start and turn/started Codex refuses the turn's own id, but
 // takes an empty one.
 //
 // turn/start during a turn does not fail: it adds to that turn. A turn that
-// Codex began by itself (compaction, say) holds ours back; should the two cross
+// Codex began by itself (such as compaction) delays ours; if the two cross
 // on the wire, one end ends both.
 //
-// Denying a question has no word in the protocol: one that nobody answered gets
-// an empty answer, and the turn goes on; cancelling it interrupts the turn.
+// The protocol has no way to deny a question: one that nobody answered gets
+// an empty answer, and the turn continues; cancelling it interrupts the turn.
 //
-// turn/steer cuts what the model is saying; version 0.150 lets it finish first.
+// turn/steer cuts the model's message; version 0.150 lets it finish first.
 //
 // Codex shows a command once it has run for about 150 ms, or has ended before
-// that. What it said until then is in no delta, and in 0.150 not in the whole
+// that. Its output until then is in no delta, and in 0.150 not in the whole
 // output either; one that its sandbox refuses by then has no item at all.
 //
-// # Whose bill
+// # Who is billed
 //
 // By default Codex uses whatever sign-in and model provider it finds. With the
 // option auth set to subscription it is held to a sign-in by ChatGPT, and the
-// session is refused when anything might lead elsewhere: see auth.go.
+// session is refused when anything might bill another account: see auth.go.
 //
 // # Modes
 //
-// See modes.go for the table. auto_edit is the adapter's: Codex is told to ask
+// See modes.go for the table. auto_edit is the adapter's: Codex is set to ask
 // for everything, and edits of files within the workspace are accepted here.
 package codex

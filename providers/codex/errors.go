@@ -10,14 +10,14 @@ import (
 )
 
 // missingKey begins Codex's message about a model provider whose key is not in
-// the environment; it has no error word of its own.
+// the environment; it has no error code of its own.
 const missingKey = "Missing environment variable"
 
 // refusedKey begins the message of older versions about a key that the model
-// provider refused, where their error word says "other".
+// provider refused, where their error code is "other".
 const refusedKey = "unexpected status 401"
 
-// errorInfo reads codexErrorInfo, which is a word, or an object with the word
+// errorInfo reads codexErrorInfo, which is a code, or an object with the code
 // as its only key and an HTTP status in it.
 func errorInfo(raw json.RawMessage) (word string, status int) {
 	if json.Unmarshal(raw, &word) == nil {
@@ -34,7 +34,7 @@ func errorInfo(raw json.RawMessage) (word string, status int) {
 	return "", 0
 }
 
-// errorCode gives the code of Turn.Error for an error of Codex's.
+// errorCode returns the code of Turn.Error for an error of Codex's.
 func errorCode(e wire.TurnError) core.Code {
 	word, status := errorInfo(e.CodexErrorInfo)
 	switch {
@@ -47,7 +47,7 @@ func errorCode(e wire.TurnError) core.Code {
 	return core.TurnProviderError
 }
 
-// turnError is why a turn failed, with Codex's own words beside it.
+// turnError returns why a turn failed, with the provider's own text.
 func turnError(e *wire.TurnError) *core.TurnError {
 	if e == nil {
 		return &core.TurnError{Code: core.TurnProviderError, Message: "Codex gave no reason."}
@@ -59,7 +59,7 @@ func turnError(e *wire.TurnError) *core.TurnError {
 	return &core.TurnError{Code: errorCode(*e), Message: e.Message, Provider: own}
 }
 
-// errorWord is the code of a provider_error: Codex's own word.
+// errorWord returns the code of a provider_error: Codex's own.
 func errorWord(e wire.TurnError) string {
 	word, _ := errorInfo(e.CodexErrorInfo)
 	return word

@@ -28,7 +28,7 @@ func (p *provider) find() (executable, error) {
 	}
 	real, err := filepath.EvalSymlinks(exe.Path)
 	if err != nil {
-		return exe, nil // it was there a moment ago; starting it will say more
+		return exe, nil // it was there a moment ago; its start reports more
 	}
 	if filepath.Base(real) == "codex.js" {
 		native := nativeOf(real)

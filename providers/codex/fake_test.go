@@ -22,7 +22,7 @@ type fake struct {
 
 func newFake(t *testing.T) *fake { return &fake{clitest.NewChild(), t} }
 
-// expect reads what the adapter says next.
+// expect reads what the adapter sends next.
 func (f *fake) expect(method string) frameOf {
 	f.t.Helper()
 	line, err := f.In.Next()

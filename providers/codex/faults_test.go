@@ -39,7 +39,7 @@ func TestGarbageDoesNotEndTheConversation(t *testing.T) {
 	})
 }
 
-func TestDeathInTheMiddleOfATurnClosesItsItemsAndIsNotAnEnd(t *testing.T) {
+func TestAnEndOfCodexInATurnClosesItsItemsAndIsNoEndOfTheTurn(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"agentMessage","id":"m1","text":""}}}`)
@@ -64,7 +64,7 @@ func TestDeathInTheMiddleOfATurnClosesItsItemsAndIsNotAnEnd(t *testing.T) {
 	})
 }
 
-func TestFragmentsAreWhole(t *testing.T) {
+func TestFragmentsAreJoined(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		text := `{"method":"item/completed","params":{"threadId":"thread","turnId":"t1","item":{"type":"agentMessage","id":"m1","text":"h\u00e9llo"}}}` + "\n"
@@ -128,7 +128,7 @@ func TestUnknownStatusIsNeverASuccess(t *testing.T) {
 	}
 }
 
-func TestNobodyReadingStopsCodexAndNotUs(t *testing.T) {
+func TestAFullInboxStopsReadingFromCodex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		go f.handshake()
@@ -149,7 +149,7 @@ func TestNobodyReadingStopsCodexAndNotUs(t *testing.T) {
 				said++
 			}
 		}()
-		synctest.Wait() // everybody waits for somebody
+		synctest.Wait() // every goroutine waits
 		if said < link.DefaultLimits.Count || said > 10*link.DefaultLimits.Count-1 {
 			t.Errorf("%d lines were read without a reader", said)
 		}
@@ -216,7 +216,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestLaunchGivesTheEnvironmentAndNoPrompt(t *testing.T) {
+func TestLaunchSetsTheEnvironmentAndNoPrompt(t *testing.T) {
 	t.Setenv("CODEX_THREAD_ID", "outer")
 	t.Setenv("CLAUDECODE", "1")
 	cfg := core.SessionConfig{SessionID: "ses_1", CWD: "/somewhere", SystemPrompt: "be brief", Env: map[string]string{"MINE": "1"}}

@@ -46,7 +46,7 @@ func FuzzTranslatorKeepsItsPromises(f *testing.F) {
 	})
 }
 
-// anyLine plays a line as the peer would give it; a response answers the oldest
+// anyLine plays a line as the peer would return it; a response answers the oldest
 // open call of ours.
 func (r *replayer) anyLine(line []byte) {
 	var m jsonrpc.Message

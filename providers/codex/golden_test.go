@@ -53,7 +53,7 @@ func newReplayer(t *testing.T, s settings) *replayer {
 
 func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 
-// op hands an op to the translator, as conn does.
+// op passes an op to the translator, as Conn.Send does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
 	link.Do(r.tr, op)
@@ -106,7 +106,7 @@ func (r *replayer) play(line conntest.Line) {
 	}
 }
 
-// expireDrain plays the timer, where Codex did not say what became of a command.
+// expireDrain plays the timer, where Codex did not report what became of a command.
 func (r *replayer) expireDrain() {
 	if r.armed {
 		r.armed = false
@@ -220,7 +220,7 @@ func (r *replayer) finish() {
 	r.drainOutput()
 }
 
-// replay plays the conversations of a file and gives their notes.
+// replay plays the conversations of a file and returns their notices.
 func replay(t *testing.T, file string) string {
 	var log strings.Builder
 	r := newReplayer(t, settings{})

@@ -9,7 +9,7 @@ import (
 // Bounds of one conversation.
 const (
 	// maxOpenText bounds what is kept of messages that are being streamed. What
-	// lies beyond is delivered, but is missing from a partial message.
+	// exceeds it is delivered, but is missing from a partial message.
 	maxOpenText = core.MaxText
 
 	// maxPast is how many ended turns are known by their Codex id, for what
@@ -17,7 +17,7 @@ const (
 	maxPast = 16
 
 	// maxClosed is how many ended items of a turn are remembered, should Codex
-	// speak of one again.
+	// report one again.
 	maxClosed = 1024
 
 	// drainTimeout is how long the end of an interrupted turn waits for its

@@ -8,7 +8,7 @@ import (
 
 // loopbackConfig makes Codex speak to a model server on this machine and to
 // nobody else: plugins and apps are what it would fetch from the network, and
-// an unknown model's name gives it its plain tools.
+// with an unknown model's name it offers its plain tools.
 const loopbackConfig = `model = "loopback-model"
 model_provider = "loopback"
 check_for_update_on_startup = false
@@ -33,7 +33,7 @@ unbounded_connection_retries = false
 `
 
 // loopbackKey names the variable that holds the key of the loopback model,
-// which takes any.
+// which accepts any value.
 const loopbackKey = "HARNESS_MCP_LOOPBACK_KEY"
 
 // loopbackValue is too short to be taken for a secret, which would be blotted
@@ -42,7 +42,7 @@ const loopbackValue = "unused"
 
 // Loopback prepares a home for Codex in dir, an existing directory of its own,
 // whose model is a server that speaks the OpenAI Responses API at modelURL, such
-// as "http://127.0.0.1:40123". It gives the variables that a session needs in
+// as "http://127.0.0.1:40123". It returns the variables that a session needs in
 // its Env to use it; the user's own home, account and configuration are not
 // touched. A session with EnvReplace needs PATH beside them.
 func Loopback(dir, modelURL string) (map[string]string, error) {

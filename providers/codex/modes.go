@@ -5,7 +5,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/codex/internal/wire"
 )
 
-// approvals is how Codex is told when to ask. "on-request" is Codex's own
+// approvals are Codex's settings for when to ask. "on-request" is Codex's own
 // default: the sandbox is the limit, and the model asks to leave it.
 // "untrusted" asks for every command and every patch.
 var approvals = map[core.ApprovalMode]string{
@@ -24,7 +24,7 @@ var sandboxes = map[core.SandboxMode]struct{ name, policy string }{
 	core.SandboxUnrestricted:   {"danger-full-access", "dangerFullAccess"},
 }
 
-// modes are the settings that say what the agent may do unasked.
+// modes are the settings for what the agent may do without asking.
 type modes struct {
 	approval core.ApprovalMode
 	sandbox  core.SandboxMode
@@ -41,8 +41,8 @@ func (m modes) normal() modes {
 	return m
 }
 
-// check says whether Codex can do it. Edits cannot pass where nothing may be
-// written.
+// check returns an error for modes that Codex cannot combine. Edits cannot pass
+// where nothing may be written.
 func (m modes) check() *core.Error {
 	if _, ok := approvals[m.approval]; !ok {
 		return core.Errorf(core.CodeOption, "codex has no approval mode %q", m.approval).
@@ -59,7 +59,7 @@ func (m modes) check() *core.Error {
 	return nil
 }
 
-// policy gives the sandbox as turn/start takes it. known is the policy that
+// policy returns the sandbox as turn/start takes it. known is the policy that
 // the thread began with: where the kind is the same, its details stay.
 func (m modes) policy(known *wire.SandboxPolicy, addDirs []string) *wire.SandboxPolicy {
 	kind := sandboxes[m.sandbox].policy

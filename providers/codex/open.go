@@ -34,7 +34,7 @@ func (c *conn) ask(ctx context.Context, method string, params any, take func(jso
 // otherWriter is in Codex's words about a thread that another process holds.
 const otherWriter = "already has an active writer"
 
-// open shakes hands and starts the thread.
+// open makes the handshake and starts the thread.
 func (c *conn) open(ctx context.Context, o opening) error {
 	hello := wire.InitializeParams{
 		ClientInfo:   wire.ClientInfo{Name: "harness-mcp", Title: "harness-mcp", Version: link.OwnVersion()},
@@ -81,7 +81,7 @@ func into(v any) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error { return json.Unmarshal(raw, v) }
 }
 
-// checkBill has Codex say what it has read of its configuration, in the
+// checkBill asks Codex for the configuration that it has read, in the
 // directory of the session, and sees that nothing leads away from the sign-in.
 func (c *conn) checkBill(ctx context.Context, cwd string) error {
 	var config wire.ConfigReadResponse

@@ -15,7 +15,7 @@ import (
 // Name is the provider's name in list_providers and start_session.
 const Name = "codex"
 
-// transport is the one way in which Codex is spoken to.
+// transport is the only transport of this provider.
 const transport = "app-server"
 
 const install = "npm install -g @openai/codex"
@@ -28,7 +28,7 @@ type Options = link.Options
 
 type provider struct{ Options }
 
-// New makes the provider. It does no I/O.
+// New returns the provider. It does no I/O.
 func New(o Options) core.Provider { return &provider{o} }
 
 // Spec describes what Codex can do by this adapter.
@@ -88,7 +88,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 }
 
 // arguments start the server on stdin and stdout. Questions outside plan mode
-// are a feature that Codex calls unstable, and warns of, unless it is told not
+// are a feature that Codex calls unstable, and warns of, unless it is set not
 // to.
 var arguments = []string{
 	"app-server",

@@ -34,8 +34,8 @@ func realSkills(t *testing.T, b *bench) {
 
 func TestRealExtraDirectoriesCanBeWritten(t *testing.T) { onCodex(t, 0, realExtraDirectories) }
 
-// A sandbox lets anybody write below the directory for temporary files, where
-// tests live, so the sandbox is told not to.
+// A sandbox allows writes below the directory for temporary files, where
+// tests live, so the sandbox is set not to.
 func realExtraDirectories(t *testing.T, b *bench) {
 	cfg := b.session()
 	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxWorkspaceWrite
@@ -48,7 +48,7 @@ func realExtraDirectories(t *testing.T, b *bench) {
 	cfg.AddDirs = []string{given}
 	cfg.ProviderOptions = map[string]json.RawMessage{optionConfig: []byte(`{"sandbox_workspace_write.exclude_slash_tmp":true,"sandbox_workspace_write.exclude_tmpdir_env_var":true}`)}
 	r := b.open(cfg)
-	// The second one lives longer than Codex waits before it shows a command.
+	// The second one runs longer than Codex waits before it shows a command.
 	r.Start("trn_1", "run touch "+filepath.Join(given, "a"), "run sleep 1; touch "+filepath.Join(other, "a"), "say done")
 	r.TurnEnded("trn_1")
 	if _, err := os.Stat(filepath.Join(given, "a")); err != nil {
@@ -66,8 +66,8 @@ func TestRealCommandRefusedAtOnceIsTheModelsAlone(t *testing.T) { onCodex(t, 0, 
 
 // Both versions show a command once it has run for about 150 ms, or has ended
 // before that. One that ends before that and whose output reads like the refusal
-// of a sandbox they tell their model of, and nobody else: there is no frame of
-// it. On a slow machine the command lives longer, and is shown.
+// of a sandbox is reported to the model only: there is no frame of it. On a slow
+// machine the command runs longer, and is shown.
 func realRefusedAtOnce(t *testing.T, b *bench) {
 	cfg := b.session()
 	cfg.ApprovalMode, cfg.SandboxMode = core.ApprovalAuto, core.SandboxReadOnly
@@ -98,7 +98,7 @@ func framesWith(r *conntest.Recorder, word string) int {
 
 func TestRealFirstOutputOfACommand(t *testing.T) { onCodex(t, 0, realFirstOutput) }
 
-// What a command says before Codex shows it (see realRefusedAtOnce) is in no
+// What a command prints before Codex shows it (see realRefusedAtOnce) is in no
 // delta. The newest version has it in the whole output, the oldest nowhere.
 func realFirstOutput(t *testing.T, b *bench) {
 	cfg := b.session()

@@ -203,7 +203,7 @@ func realQuestions(t *testing.T, b *bench) {
 	}
 }
 
-// interrupt stops a turn and gives its end, which must be the provider's word.
+// interrupt stops a turn and returns its end, which must be reported by the provider.
 func interrupt(t *testing.T, r *conntest.Recorder, turn string) core.TurnEnded {
 	t.Helper()
 	op := r.Send(core.Interrupt{ID: r.NextOp(), TurnID: turn})
@@ -259,7 +259,7 @@ func realInterruptEndsTheCommand(t *testing.T, b *bench) {
 			conntest.Content[core.ToolStarted](r)
 			clitest.Eventually(t, "the command runs", func() bool { return len(clitest.Running("sleep "+mark)) > 1 })
 			interrupt(t, r, "command")
-			// Its end is reported when the shell is gone; its children die beside it.
+			// Its end is reported when the shell is gone; its children end beside it.
 			clitest.Eventually(t, "the command is gone", func() bool { return len(clitest.Running("sleep "+mark)) == 0 })
 			completed := conntest.Contents[core.ToolCompleted](r)
 			if len(completed) != 1 || completed[0].Status != core.ToolCancelled {
@@ -300,7 +300,7 @@ func TestRealSteer(t *testing.T) {
 
 func realSteer(t *testing.T, b *bench) {
 	r := b.open(b.session())
-	// The oldest version lets the model finish what it is saying first.
+	// The oldest version lets the model finish its message first.
 	cuts := b.name == "newest"
 	r.Start("trn_1", "slow 20", map[bool]string{true: "stream 10000", false: "stream 40"}[cuts])
 	conntest.Content[core.MessageDelta](r)
@@ -328,7 +328,7 @@ func realFailuresOfTheModel(t *testing.T, b *bench) {
 		"fail 429": core.TurnRateLimited,
 		"fail 500": core.TurnProviderError,
 		"fail 400": core.TurnProviderError,
-		// The oldest version has no word for it, and takes it for a lost stream.
+		// The oldest version has no error code for it, and reports a lost stream.
 		"fail rate_limit_exceeded":     map[string]core.Code{"newest": core.TurnRateLimited, "oldest": core.TurnProviderError}[b.name],
 		"fail context_length_exceeded": core.TurnProviderError,
 		"cut":                          core.TurnProviderError,

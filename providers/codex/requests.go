@@ -12,7 +12,7 @@ import (
 )
 
 // request is a request of Codex's that waits for an answer or, answered, for
-// Codex's word that it is done with.
+// Codex's report that it is done.
 type request struct {
 	id       json.RawMessage
 	method   string
@@ -28,10 +28,10 @@ type request struct {
 func (t *translator) raise(m jsonrpc.Message) {
 	key := string(m.ID)
 	if t.requests[key] != nil {
-		t.event(m.Method, m.Raw) // an id that is in use: nobody could tell the answers apart
+		t.event(m.Method, m.Raw) // an id that is in use: the answers could not be told apart
 		return
 	}
-	u := t.active // also for a sub-agent's request: the same people decide
+	u := t.active // also for a sub-agent's request: the same person decides
 	if ref, own := t.scope(m.Params); own && ref != "" {
 		if mine := t.turnFor(ref); mine != nil {
 			u = mine
@@ -104,8 +104,8 @@ func (t *translator) spec(r *request, u *turn, m jsonrpc.Message) (spec core.Req
 	return spec, false
 }
 
-// acceptsEdit says whether auto_edit covers a patch: every file of it lies in
-// the workspace, unless nothing is fenced off.
+// acceptsEdit reports whether auto_edit covers a patch: every file of it is in
+// the workspace, unless the sandbox is unrestricted.
 func (t *translator) acceptsEdit(p wire.FileChangeApprovalParams, changes []wire.FileUpdateChange) bool {
 	if t.set.approval != core.ApprovalAutoEdit || p.GrantRoot != "" || len(changes) == 0 {
 		return false
@@ -175,7 +175,7 @@ func permissionSpec(p wire.PermissionApprovalParams) core.RequestSpec {
 	}
 }
 
-// answerable says whether each question has a name of its own to answer by.
+// answerable reports whether each question has a name of its own to answer by.
 func answerable(list []wire.UserInputQuestion) bool {
 	seen := map[string]bool{"": true}
 	for _, q := range list {
@@ -213,7 +213,7 @@ func questionSpec(p wire.UserInputParams) core.RequestSpec {
 const toolApproval = "mcp_tool_call"
 
 // toolInUse names the tool of an MCP server that began last: older versions do
-// not say which one they ask about.
+// not name the one that they ask about.
 func toolInUse(u *turn, server string) string {
 	if u == nil {
 		return ""

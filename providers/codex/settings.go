@@ -28,7 +28,7 @@ var options = []core.OptionSpec{
 }
 
 // reserved are configuration keys that arguments of a session stand for: an
-// option must not loosen what they say.
+// option must not loosen them.
 var reserved = []string{"approval_policy", "sandbox_mode", "approvals_reviewer", "default_permissions"}
 
 // opening is what begins a conversation.
@@ -39,7 +39,7 @@ type opening struct {
 	subscription bool     // nothing else may be billed
 }
 
-// newOpening says how to open a session.
+// newOpening returns the opening of a session.
 //
 // Errors: CodeOption, CodeInvalidArgument.
 func newOpening(cfg core.SessionConfig) (o opening, err *core.Error) {
@@ -59,8 +59,8 @@ func newOpening(cfg core.SessionConfig) (o opening, err *core.Error) {
 	return o, err
 }
 
-// threadParams gives what thread/start, thread/resume or thread/fork takes, and
-// which of them it is.
+// threadParams returns one of thread/start, thread/resume and thread/fork, and its
+// params.
 //
 // Errors: CodeOption, CodeInvalidArgument.
 func threadParams(cfg core.SessionConfig) (method string, p wire.ThreadParams, err *core.Error) {
@@ -89,7 +89,7 @@ func threadParams(cfg core.SessionConfig) (method string, p wire.ThreadParams, e
 	if cfg.ProviderSesID == "" {
 		return wire.ThreadStart, p, nil
 	}
-	// Codex would take other words for a search among its threads.
+	// Codex would search its threads for any other text.
 	if _, bad := uuid.Parse(cfg.ProviderSesID); bad != nil {
 		return "", p, core.Errorf(core.CodeInvalidArgument, "%q is not the id of a Codex thread", cfg.ProviderSesID).
 			WithHint("provider_session_id is a UUID, as Codex shows it for a conversation.")
@@ -116,7 +116,7 @@ func checkUnsupported(cfg core.SessionConfig) *core.Error {
 	return nil
 }
 
-// threadConfig gives the configuration of one thread, over that of the user.
+// threadConfig returns the configuration of one thread, over that of the user.
 func threadConfig(cfg core.SessionConfig) (map[string]any, *core.Error) {
 	config := map[string]any{}
 	if raw, ok := cfg.ProviderOptions[optionConfig]; ok {
@@ -166,7 +166,7 @@ func mcpServer(name string, raw json.RawMessage) (map[string]any, *core.Error) {
 		delete(in, "type")
 	default:
 		return nil, core.Errorf(core.CodeOption, "codex cannot reach an MCP server of type %q", kind).
-			WithHint("It speaks stdio and http.")
+			WithHint("It has stdio and http.")
 	}
 	if headers, ok := in["headers"]; ok {
 		in["http_headers"] = headers
@@ -181,7 +181,7 @@ func mcpServer(name string, raw json.RawMessage) (map[string]any, *core.Error) {
 // imageTypes are the files that Codex shows to the model as pictures.
 var imageTypes = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
-// userInput gives a prompt as Codex takes it. A file that is no picture is
+// userInput returns a prompt as Codex takes it. A file that is no picture is
 // named in the text: the agent reads it itself.
 func userInput(in core.TurnInput) ([]wire.UserInput, *core.Error) {
 	if len(in.ProviderOptions) > 0 {

@@ -12,7 +12,7 @@ import (
 // skillFile is what makes a directory a skill.
 const skillFile = "SKILL.md"
 
-// skillRoots gives the directories in which Codex looks for the skills of a
+// skillRoots returns the directories in which Codex looks for the skills of a
 // session: those that were given, which are skills or hold some.
 //
 // Errors: CodeInvalidArgument.

@@ -54,8 +54,8 @@ func (p *provider) version(ctx context.Context, exe executable) (string, error) 
 	return version, nil
 }
 
-// evidence says whether there are signs of a sign-in: never more than a guess,
-// since a key may be refused and credentials may lie in a keyring.
+// evidence reports whether there are signs of a sign-in: never more than a guess,
+// since a key may be refused and credentials may be in a keyring.
 func evidence(getenv func(string) string) (word, why string) {
 	if why, ok := link.KeyIn(getenv, keys); ok {
 		return "yes", why

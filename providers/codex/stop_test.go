@@ -36,7 +36,7 @@ func TestInterruptWaitsForItsCommands(t *testing.T) {
 	})
 }
 
-func TestInterruptDoesNotWaitForEverForACommand(t *testing.T) {
+func TestInterruptWaitsForACommandWithALimit(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")
 		f.say(`{"method":"item/started","params":{TURN,"item":{"type":"commandExecution","id":"c1","command":"sleep 1","status":"inProgress"}}}`)
@@ -81,7 +81,7 @@ func TestEarlyInterruptIsRepeatedWhenCodexKnowsTheTurn(t *testing.T) {
 	})
 }
 
-func TestRequestsAreProvedWithdrawnAndRefusedWhenDead(t *testing.T) {
+func TestRequestsAreProvedWithdrawnAndThenRefused(t *testing.T) {
 	ask := `{"method":"item/commandExecution/requestApproval","id":%d,"params":{TURN,"itemId":"c1","command":"make"}}`
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "trn_1")

@@ -186,7 +186,7 @@ func TestDiffsAreUnified(t *testing.T) {
 	}
 }
 
-func TestLauncherLeadsToTheNativeProgram(t *testing.T) {
+func TestLauncherIsReplacedByTheNativeProgram(t *testing.T) {
 	triple := nativeTriple(t)
 	for name, layout := range map[string]string{
 		"nested":  "node_modules/@openai/codex/node_modules/@openai/codex-" + triple[0],
@@ -214,7 +214,7 @@ func TestLauncherLeadsToTheNativeProgram(t *testing.T) {
 	}
 }
 
-func TestMissingCodexSaysWhereItWasSoughtAndHowToGetIt(t *testing.T) {
+func TestMissingCodexReportsWhereItWasSoughtAndHowToGetIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	dir := t.TempDir()
@@ -250,7 +250,7 @@ func TestSignInEvidence(t *testing.T) {
 	check("unknown")
 }
 
-func TestSettingsFenceTheWorkspace(t *testing.T) {
+func TestSettingsLimitEditsToTheWorkspace(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"work", "more", "other"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {

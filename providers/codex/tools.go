@@ -103,12 +103,12 @@ func toolCompleted(item wire.Item) core.ToolCompleted {
 	return done
 }
 
-// edits gives the files of a patch.
+// edits returns the files of a patch.
 func edits(changes []wire.FileUpdateChange) []core.FileEdit {
 	var list []core.FileEdit
 	for _, c := range changes {
 		if c.Path == "" {
-			continue // there is nothing to say about it
+			continue // there is nothing to report about it
 		}
 		e := core.FileEdit{Path: c.Path, Kind: core.FileModified, Diff: unified(c)}
 		switch {
@@ -126,7 +126,7 @@ func edits(changes []wire.FileUpdateChange) []core.FileEdit {
 	return list
 }
 
-// unified makes a unified diff of what Codex gives: hunks for an update, the
+// unified returns a unified diff of what Codex sends: hunks for an update, the
 // whole text for a file that comes or goes.
 func unified(c wire.FileUpdateChange) string {
 	from, to := c.Path, c.Path

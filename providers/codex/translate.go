@@ -36,7 +36,7 @@ type settings struct {
 	policy  *wire.SandboxPolicy // that the thread began with
 	changed bool                // by Configure: turns have to carry the modes
 
-	// inside says whether a file lies in the workspace. It may look at links.
+	// inside reports whether a file is in the workspace. It may read links.
 	inside func(path string) bool
 }
 
@@ -47,7 +47,7 @@ type starting struct {
 	ref  string
 }
 
-// Tags say what a response is for.
+// Tags identify what a response is for.
 type (
 	startTag     struct{ op core.OpID }
 	steerTag     struct{ op core.OpID }
@@ -63,7 +63,7 @@ func newTranslator(s settings) *translator {
 	return &translator{set: s, turns: map[string]*turn{}, requests: map[string]*request{}}
 }
 
-// opened takes the response to thread/start and its like.
+// opened handles the response to thread/start and its like.
 func (t *translator) opened(r wire.ThreadResponse) {
 	t.thread = r.Thread.ID
 	t.set.policy = r.Sandbox
@@ -72,7 +72,7 @@ func (t *translator) opened(r wire.ThreadResponse) {
 	}
 }
 
-// message takes one frame of Codex's.
+// message handles one frame of Codex's.
 func (t *translator) message(m jsonrpc.Message) {
 	switch m.Kind {
 	case jsonrpc.Response:
@@ -81,7 +81,7 @@ func (t *translator) message(m jsonrpc.Message) {
 		t.request(m)
 	case jsonrpc.Notification:
 		t.notification(m)
-	default: // the conversation goes on
+	default: // the conversation continues
 		t.event("garbage", ndjson.Quote(m.Line))
 	}
 }
@@ -95,8 +95,8 @@ func (t *translator) event(kind string, raw json.RawMessage) {
 	t.Notice(core.Content{Turn: turn, Payload: core.ProviderEvent{Kind: kind, Data: raw}, Raw: raw})
 }
 
-// broken reports a known message whose body cannot be read. What the decoder
-// says about it stays out: it may quote the message.
+// broken reports a known message whose body cannot be read. The decoder's
+// error is left out: it may quote the message.
 func (t *translator) broken(m jsonrpc.Message) {
 	turn := ""
 	if t.active != nil {
@@ -106,7 +106,7 @@ func (t *translator) broken(m jsonrpc.Message) {
 		Message: "Codex sent a message that cannot be read: " + m.Method, Code: "unreadable_message", WillRetry: true}})
 }
 
-// response takes the answer to a call of ours.
+// response handles the answer to a call of ours.
 func (t *translator) response(m jsonrpc.Message) {
 	if m.Call == nil {
 		t.event("response without a request", m.Raw)
@@ -134,7 +134,7 @@ func rejection(e *jsonrpc.Error) *core.Error {
 	return core.Errorf(core.TurnRejected, "Codex refused it: %s", e.Message)
 }
 
-// request takes a request of Codex's. What nobody here can answer is refused at
+// request handles a request of Codex's. What nobody here can answer is refused at
 // once, so that Codex never waits.
 func (t *translator) request(m jsonrpc.Message) {
 	switch m.Method {
@@ -149,7 +149,7 @@ func (t *translator) request(m jsonrpc.Message) {
 }
 
 // unauthenticated ends the turn and the link: Codex wants credentials that only
-// its own sign-in has, and would go on asking.
+// its own sign-in has, and would continue asking.
 func (t *translator) unauthenticated(m jsonrpc.Message) {
 	t.Refuse(m.ID, jsonrpc.CodeMethodNotFound, "harness-mcp has no credentials to give")
 	why := core.TurnError{Code: core.TurnAuthRequired, Message: "Codex asked its client for credentials (" + m.Method + "). Sign in with `" + login + "`."}
@@ -159,7 +159,7 @@ func (t *translator) unauthenticated(m jsonrpc.Message) {
 	t.Fatal = core.Errorf(core.CodeSessionUnavailable, "%s", why.Message)
 }
 
-// scope says to which turn a message belongs; own is false for another thread
+// scope returns the turn that a message belongs to; own is false for another thread
 // (a sub-agent's).
 func (t *translator) scope(raw json.RawMessage) (ref string, own bool) {
 	var s wire.Scope

@@ -15,7 +15,7 @@ var unwanted = []string{
 	"remoteControl/status/changed", "turn/diff/updated", "item/fileChange/outputDelta",
 }
 
-// notification takes one that wants no answer.
+// notification handles one that wants no answer.
 func (t *translator) notification(m jsonrpc.Message) {
 	ref, own := t.scope(m.Params)
 	if !own {
@@ -60,14 +60,14 @@ func (t *translator) late(ref string, m jsonrpc.Message) {
 	t.Notice(core.Content{Payload: e, Raw: m.Raw})
 }
 
-// report takes the notifications that need no state, and keeps unknown ones.
+// report handles the notifications that need no state, and keeps unknown ones.
 func (t *translator) report(ref string, m jsonrpc.Message) {
 	switch m.Method {
 	case wire.Error:
 		var n wire.ErrorNotification
 		if t.read(m, &n) {
 			if u := t.turnFor(ref); u != nil {
-				t.closeTexts(u) // what was being said is said again, or never
+				t.closeTexts(u) // the text is sent again, or never
 			}
 			t.content(ref, core.ProviderError{Message: n.Error.Message, Code: errorWord(n.Error), WillRetry: n.WillRetry}, m.Raw)
 		}
@@ -97,7 +97,7 @@ func (t *translator) report(ref string, m jsonrpc.Message) {
 }
 
 // read decodes the params of a known message; a body that cannot be read is
-// reported and the conversation goes on.
+// reported and the conversation continues.
 func (t *translator) read(m jsonrpc.Message, into any) bool {
 	if err := json.Unmarshal(m.Params, into); err != nil {
 		t.broken(m)
@@ -133,7 +133,7 @@ func plan(n wire.PlanNotification) core.PlanUpdated {
 	return p
 }
 
-// rateLimits reports limits when they say something, and something new: Codex
+// rateLimits reports limits that are not empty and have changed: Codex
 // repeats them after every model call.
 func (t *translator) rateLimits(n wire.RateLimitsNotification, raw json.RawMessage) {
 	var limits map[string]json.RawMessage
@@ -149,7 +149,7 @@ func (t *translator) rateLimits(n wire.RateLimitsNotification, raw json.RawMessa
 	}
 }
 
-// tokens takes a count of tokens. Codex counts over the thread, so a turn's
+// tokens handles a count of tokens. Codex counts over the thread, so a turn's
 // are what came since its first model call began.
 func (t *translator) tokens(ref string, m jsonrpc.Message) {
 	var n wire.TokenUsageNotification

@@ -86,12 +86,12 @@ func (t *translator) itemStarted(u *turn, item wire.Item, m jsonrpc.Message) {
 	it := &openItem{Item: item}
 	switch {
 	case item.Type == wire.ItemUserMessage:
-		return // its end says the same
+		return // its end reports the same
 	case u.closed[item.ID] || u.items.find(item.ID) != nil:
 		t.event(m.Method+": "+item.Type, m.Raw) // one item begins once
 		return
 	case it.isText():
-		t.closeTexts(u) // the model says one thing at a time
+		t.closeTexts(u) // the model writes one text at a time
 	case toolKind(item) == "":
 		t.event(m.Method+": "+item.Type, m.Raw)
 		return
@@ -138,7 +138,7 @@ func (t *translator) itemCompleted(u *turn, item wire.Item, m jsonrpc.Message) {
 }
 
 // completeText sees to it that the deltas of an item join to its whole text, and
-// gives the name under which to report that. What the deltas lack at their end
+// returns the name under which to report that. What the deltas lack at their end
 // is reported first. Where they differ otherwise, what was streamed is closed
 // as partial, and the whole text is an item of its own.
 func (t *translator) completeText(u *turn, it *openItem, item wire.Item, whole string, raw json.RawMessage) string {
@@ -157,7 +157,7 @@ func (t *translator) completeText(u *turn, it *openItem, item wire.Item, whole s
 	return item.ID
 }
 
-// delta gives a piece of the item in the vocabulary.
+// delta returns a piece of the item in the vocabulary.
 func (it *openItem) delta(text string) core.Payload {
 	switch it.Type {
 	case wire.ItemAgentMessage, wire.ItemReasoning:
@@ -245,7 +245,7 @@ func (t *translator) itemName(u *turn, id string) string {
 	return id
 }
 
-// closeTexts closes what the model was saying: it will not complete.
+// closeTexts closes the text that the model was writing: it will not complete.
 func (t *translator) closeTexts(u *turn) {
 	for _, it := range slices.Clone(u.items.list) {
 		if it.isText() {
@@ -264,7 +264,7 @@ func (t *translator) closeItems(u *turn) {
 func (t *translator) closeItem(u *turn, it *openItem) {
 	u.close(it.ID)
 	switch {
-	case it.isText() && !it.deltas: // nothing was said of it
+	case it.isText() && !it.deltas: // nothing of it was reported
 	case it.isText():
 		t.content(u.ref, link.Whole(it.Type == wire.ItemReasoning, it.ID, it.text.String(), true), nil)
 	case it.Type == wire.ItemCommand && u.ended != nil && u.ended.turn.Status == "completed":

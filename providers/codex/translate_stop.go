@@ -20,7 +20,7 @@ func (t *translator) named(name string) *turn {
 	return nil
 }
 
-// Steer takes the op.
+// Steer handles the op.
 func (t *translator) Steer(op core.Steer) *core.Error {
 	u := t.named(op.TurnID)
 	if u == nil {
@@ -34,7 +34,7 @@ func (t *translator) Steer(op core.Steer) *core.Error {
 	return nil
 }
 
-// Interrupt takes the op. Open requests die with the turn: Codex withdraws them
+// Interrupt handles the op. Open requests end with the turn: Codex withdraws them
 // itself.
 func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	u := t.named(op.TurnID)
@@ -83,9 +83,9 @@ func (t *translator) interruptResponse(tag interruptTag, m jsonrpc.Message) {
 	u.interrupts = nil
 }
 
-// listResponse says which commands run on after their turn was interrupted.
-// Those of the turn are ended; what an earlier turn left running on purpose
-// stays. A command that was just being started is listed a moment later.
+// listResponse handles the list of commands that run after their turn was
+// interrupted. Those of the turn are ended; what an earlier turn left running on
+// purpose stays. A command that was just being started is listed a moment later.
 func (t *translator) listResponse(tag listTag, m jsonrpc.Message) {
 	u := t.turns[tag.ref]
 	if u == nil || u.ended == nil {
@@ -122,7 +122,7 @@ func (t *translator) listTerminals(u *turn) {
 	t.Call(wire.TerminalsList, wire.ThreadRef{ThreadID: t.thread}, listTag{u.ref})
 }
 
-// unlisted says whether a command of the turn is open that is not being ended.
+// unlisted reports whether a command of the turn is open that is not being ended.
 // One that was not approved does not run.
 func (t *translator) unlisted(u *turn) bool {
 	for _, it := range u.items.list {
@@ -136,7 +136,7 @@ func (t *translator) unlisted(u *turn) bool {
 func (t *translator) terminateResponse(tag terminateTag, m jsonrpc.Message) {
 	u := t.turns[tag.ref]
 	if u == nil || m.Error == nil || !u.killing[tag.item] {
-		return // the command's own end says that it is gone
+		return // the command's own end was reported
 	}
 	t.leftRunning(u)
 	delete(u.killing, tag.item)
@@ -150,7 +150,7 @@ func (t *translator) drained(u *turn) {
 	}
 }
 
-// drainExpired gives up waiting for commands.
+// drainExpired ends the wait for commands.
 func (t *translator) drainExpired() {
 	for _, u := range t.openTurns() {
 		if u.ended != nil {
@@ -165,7 +165,7 @@ func (t *translator) leftRunning(u *turn) {
 		Message: "A command of the interrupted turn may still be running.", Code: "command_left_running"}})
 }
 
-// Configure takes the op: what it changes goes out with the next turn.
+// Configure handles the op: what it changes goes out with the next turn.
 func (t *translator) Configure(op core.Configure) *core.Error {
 	m := t.set.modes
 	if op.Changes.ApprovalMode != "" {

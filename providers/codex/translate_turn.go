@@ -24,7 +24,7 @@ type turn struct {
 	usage      *core.Usage
 
 	interrupts  []core.OpID // that wait for the response
-	interrupted bool        // turn/interrupt is on its way or was taken
+	interrupted bool        // turn/interrupt is under way or was taken
 	again       bool        // and is to be sent again at turn/started
 
 	ended   *held           // the end that waits for commands to end
@@ -32,7 +32,7 @@ type turn struct {
 	lists   int             // how often they were asked for; maxLists: no more
 }
 
-// held is an end that is held back.
+// held is an end that is reported later.
 type held struct {
 	turn wire.Turn
 	raw  json.RawMessage
@@ -41,7 +41,7 @@ type held struct {
 // name is the one under which its content is reported.
 func (u *turn) name() string { return u.names[len(u.names)-1] }
 
-// openTurns gives the open turns, oldest first.
+// openTurns returns the open turns, oldest first.
 func (t *translator) openTurns() []*turn {
 	list := make([]*turn, 0, len(t.turns))
 	for _, u := range t.turns {
@@ -56,7 +56,7 @@ func (t *translator) openTurns() []*turn {
 	return list
 }
 
-// StartTurn takes the op. An error means that nothing was or will be sent.
+// StartTurn handles the op. An error means that nothing was or will be sent.
 func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if _, err := userInput(op.Input); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (t *translator) startResponse(tag startTag, m jsonrpc.Message) {
 	}
 	if m.Error != nil {
 		t.start = nil
-		if s.ref == "" { // else it runs, whatever this says
+		if s.ref == "" { // else it runs, whatever the response
 			t.OpDone(s.op.ID, "", rejection(m.Error), m.Raw)
 			return
 		}
@@ -127,7 +127,7 @@ func (t *translator) startResponse(tag startTag, m jsonrpc.Message) {
 	t.OpDone(s.op.ID, r.Turn.ID, nil, m.Raw)
 }
 
-// bindStart gives the name of the waiting StartTurn to a turn of Codex's, which may
+// bindStart sets the name of the waiting StartTurn on a turn of Codex's, which may
 // be one that Codex had begun before: turn/start adds to a turn that runs.
 func (t *translator) bindStart(ref string) *turn {
 	s := t.start
@@ -137,15 +137,15 @@ func (t *translator) bindStart(ref string) *turn {
 		u = &turn{ref: ref}
 		t.turns[ref], t.active = u, u
 	}
-	t.closeItems(u) // what goes on goes on under the other name
+	t.closeItems(u) // what continues does so under the other name
 	u.names = append(u.names, s.op.TurnID)
 	u.schema = len(t.schemaOf(s.op.Input)) > 0
 	return u
 }
 
-// isOurs says whether a turn that shows up before the response to turn/start
+// isOurs reports whether a turn that shows up before the response to turn/start
 // is taken for ours. Only its start and its end count: after a resume Codex
-// also speaks of turns that ended long ago.
+// also reports turns that ended long ago.
 func (t *translator) isOurs(ref string) bool {
 	return ref != "" && t.start != nil && t.start.sent && t.start.ref == "" && t.pastTurn(ref) == nil
 }
@@ -162,7 +162,7 @@ func (t *translator) pastTurn(ref string) *turn {
 	return nil
 }
 
-// turnStarted takes turn/started.
+// turnStarted handles turn/started.
 func (t *translator) turnStarted(ref string, raw json.RawMessage) {
 	u := t.turnFor(ref)
 	switch {
@@ -184,11 +184,11 @@ func (t *translator) turnStarted(ref string, raw json.RawMessage) {
 	}
 }
 
-// turnCompleted takes turn/completed: the only thing that ends a turn.
+// turnCompleted handles turn/completed: the only thing that ends a turn.
 func (t *translator) turnCompleted(m jsonrpc.Message) {
 	var n wire.TurnNotification
 	if err := json.Unmarshal(m.Params, &n); err != nil {
-		// The end of a turn must not be lost for a field that nobody needs.
+		// The end of a turn must not be lost for a field that is not needed.
 		ref, _ := t.scope(m.Params)
 		n = wire.TurnNotification{Turn: wire.Turn{ID: ref, Status: "unreadable"}}
 	}
@@ -235,7 +235,7 @@ func (t *translator) conclude(u *turn) {
 	t.finish(u, verdict, result, u.ended.raw)
 }
 
-// finish ends a turn for good.
+// finish ends a turn.
 func (t *translator) finish(u *turn, verdict core.Verdict, result core.Result, raw json.RawMessage) {
 	t.closeItems(u)
 	t.withdraw(u)

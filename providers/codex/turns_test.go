@@ -113,7 +113,7 @@ func TestTurnOfCodexHoldsOursBack(t *testing.T) {
 	})
 }
 
-func TestTurnsThatCrossOnTheWireEndTogether(t *testing.T) {
+func TestTurnsThatOverlapOnTheWireEndTogether(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		op := r.Start("trn_1", "go")
 		m := f.expect("turn/start")
@@ -127,7 +127,7 @@ func TestTurnsThatCrossOnTheWireEndTogether(t *testing.T) {
 	})
 }
 
-func TestWhatIsSaidOfAnOldTurnIsNotTakenForTheNewOne(t *testing.T) {
+func TestReportsOfAnOldTurnAreNotTakenForTheNewOne(t *testing.T) {
 	play(t, core.SessionConfig{}, func(f *fake, r *conntest.Recorder) {
 		op := r.Start("trn_1", "go")
 		m := f.expect("turn/start")

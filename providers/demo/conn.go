@@ -68,7 +68,7 @@ func newConn(o Options, cfg core.SessionConfig, f *folder) *conn {
 	return c
 }
 
-// Ready says what the opening found out.
+// Ready returns the facts that the opening found.
 func (c *conn) Ready() core.Ready { return c.ready }
 
 // Send queues an op. It refuses when the conversation is closed or the queue
@@ -98,7 +98,7 @@ func (c *conn) Send(op core.Op) error {
 	return full
 }
 
-// took gives back the room of an op that has left the queue.
+// took subtracts an op that has left the queue.
 func (c *conn) took(op core.Op) { c.queued.Add(-sizeOf(op)) }
 
 // sizeOf is what an op counts against maxQueuedBytes: its prompt. Answers are
@@ -113,7 +113,7 @@ func sizeOf(op core.Op) int64 {
 	return 0
 }
 
-// Recv gives the next notice; what was played before Close is still given
+// Recv returns the next notice; what was played before Close is still given
 // after it.
 func (c *conn) Recv(ctx context.Context) (core.Notice, error) {
 	if err := ctx.Err(); err != nil {
@@ -202,7 +202,7 @@ func (c *conn) reject(op core.OpID, err *core.Error) error {
 	return c.emit(core.OpDone{Op: op, Err: err})
 }
 
-// emit hands a notice out. While nobody reads, the agent stands still.
+// emit queues a notice. It waits while the queue is full.
 func (c *conn) emit(n core.Notice) error {
 	select {
 	case <-c.quit:

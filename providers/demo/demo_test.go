@@ -61,7 +61,7 @@ func TestTheFastModelAndSingleDirectivesNeverPause(t *testing.T) {
 	})
 }
 
-func TestSlowWaitsAsLongAsItSays(t *testing.T) {
+func TestSlowWaitsAsLongAsItReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := open(t, fast(t), core.SessionConfig{})
 		began := time.Now()
@@ -127,7 +127,7 @@ func TestScriptsPlayInOrderAndEndAtFail(t *testing.T) {
 	}
 }
 
-func TestSteeredTextIsSaidNext(t *testing.T) {
+func TestSteeredTextIsReportedNext(t *testing.T) {
 	k := open(t, fast(t), core.SessionConfig{})
 	k.start("t1", "say before\napprove")
 	r := next[core.RequestRaised](k)
@@ -141,7 +141,7 @@ func TestSteeredTextIsSaidNext(t *testing.T) {
 	}
 }
 
-func TestSteeredTextIsSaidAtTheEndWhenNothingElseIs(t *testing.T) {
+func TestSteeredTextIsReportedAtTheEndWhenNothingElseIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := open(t, fast(t), core.SessionConfig{})
 		k.start("t1", "slow 1000")
@@ -344,9 +344,9 @@ func TestSettingsWithoutMeaningAreWarnedOf(t *testing.T) {
 	}
 }
 
-// TestAFloodOfSteeringLeavesRoomForAnInterrupt while nobody reads, so that the
+// TestAFullQueueOfSteeringStillTakesAnInterrupt while no one reads, so that the
 // agent stands still.
-func TestAFloodOfSteeringLeavesRoomForAnInterrupt(t *testing.T) {
+func TestAFullQueueOfSteeringStillTakesAnInterrupt(t *testing.T) {
 	k := open(t, fast(t), core.SessionConfig{})
 	k.start("t1", "stream 1000")
 	refused := false
@@ -374,7 +374,7 @@ func TestWaitingPromptsAreBoundedInBytes(t *testing.T) {
 	k := open(t, fast(t), core.SessionConfig{})
 	k.start("t1", "approve")
 	r := next[core.RequestRaised](k)
-	// The agent stands still once its notices have no room, and then the queue
+	// The agent waits once the buffer of its notices is full, and then the queue
 	// fills with 6 MiB each.
 	refused := 0
 	large := core.TurnInput{Prompt: strings.Repeat("x", 6<<20)}

@@ -7,7 +7,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/textdiff"
 )
 
-// nextGreeting gives the text that follows old in the greeting file: the
+// nextGreeting returns the text that follows old in the greeting file: the
 // greeting, and how often the file was written.
 func nextGreeting(old, greeting string) string {
 	before, edits := "Hello from the demo agent.", 0

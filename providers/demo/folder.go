@@ -16,7 +16,7 @@ import (
 )
 
 // A conversation's folder is named folderPrefix and its provider session id,
-// which begins with idPrefix. Inside it lie the memory and the work folder.
+// which begins with idPrefix. Inside it are the memory and the work folder.
 const (
 	folderPrefix = "harness-mcp-"
 	idPrefix     = "demo-"
@@ -168,8 +168,8 @@ func readSmall(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxSmallFile))
 }
 
-// close lets go of the folder. One without memory has nothing to resume and
-// goes at once.
+// close closes the folder. One without memory has nothing to resume and is
+// removed at once.
 func (f *folder) close() {
 	if len(f.memory.Prompts) == 0 {
 		f.remove()
@@ -184,7 +184,7 @@ func (f *folder) remove() {
 }
 
 // removeStale removes the folders of conversations that were not used since
-// before. It is best effort: what cannot be removed now is met again.
+// before. It is best effort: what cannot be removed now is tried again later.
 func removeStale(dir string, before time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -201,7 +201,7 @@ func removeStale(dir string, before time.Time) {
 	}
 }
 
-// clip cuts s to at most n bytes on a character border.
+// clip cuts s to at most n bytes at the end of a character.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -15,7 +15,7 @@ const (
 	// noticeBuffer is how many notices are played ahead of their reader.
 	noticeBuffer = 16
 
-	// maxSteers is how many steered texts wait to be said, maxSteerBytes the
+	// maxSteers is how many steered texts wait to be reported, maxSteerBytes the
 	// longest of them.
 	maxSteers     = 16
 	maxSteerBytes = 64 << 10
@@ -23,7 +23,7 @@ const (
 	// maxPieces is the N of "stream N", maxSlow the wait of "slow MS".
 	maxPieces = 100_000
 	maxSlow   = time.Hour
-	// textPieces is about how many deltas a said text is cut into.
+	// textPieces is about how many deltas a text is cut into.
 	textPieces = 32
 
 	// maxRemembered is how many prompts a conversation remembers, each cut to

@@ -15,7 +15,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/demo"
 )
 
-// folders gives the names of the conversation folders in dir.
+// folders returns the names of the conversation folders in dir.
 func folders(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "harness-mcp-*"))
@@ -177,8 +177,8 @@ func TestStaleFoldersAreRemovedAtTheFirstOpening(t *testing.T) {
 	}
 }
 
-// TestALostFolderDoesNotStopTheTurn: what cannot be written is said, and the
-// turn goes on.
+// TestALostFolderDoesNotStopTheTurn: what cannot be written is reported, and the
+// turn continues.
 func TestALostFolderDoesNotStopTheTurn(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, demo.New(demo.Options{Dir: dir}), core.SessionConfig{ApprovalMode: core.ApprovalAuto})

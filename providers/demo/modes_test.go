@@ -65,7 +65,7 @@ func TestAnApprovalForTheSessionIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestADenialIsToldToTheAgentAndTheTurnGoesOn(t *testing.T) {
+func TestADenialIsSentToTheAgentAndTheTurnContinues(t *testing.T) {
 	k := open(t, fast(t), core.SessionConfig{})
 	k.start("t1", "approve\nsay and on")
 	k.respond(next[core.RequestRaised](k), core.Response{Action: core.ActionDeny, Reason: "not today"})

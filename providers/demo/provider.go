@@ -6,15 +6,15 @@
 //
 // Its prompt is its script, one directive a line:
 //
-//	say TEXT     says TEXT, in pieces that join to it
-//	stream N     says a message of N pieces
+//	say TEXT     reports the message TEXT, in pieces that join to it
+//	stream N     reports a message of N pieces
 //	think TEXT   reasons TEXT
 //	run          lists its folder, as a command with output
 //	patch        edits a file in its folder and reports the diff
 //	approve      asks for the approval of a command, then runs it
-//	ask          asks a question with choices and room for other words
+//	ask          asks a question with choices and free text
 //	slow MS      waits MS milliseconds
-//	recall       says the earlier prompts of the conversation
+//	recall       reports the earlier prompts of the conversation
 //	fail         ends the turn as failed
 //
 // A prompt with any other line plays the whole show: text, a plan, reasoning, a
@@ -33,7 +33,7 @@
 // # How it runs
 //
 // Each open conversation is one goroutine, which takes an op, plays it and
-// hands out notices as they are asked for. It ends at Close. What it holds is
+// queues notices until Recv takes them. It ends at Close. What it holds is
 // bounded by the constants in limits.go.
 package demo
 
@@ -58,7 +58,7 @@ const (
 	modelFast  = "demo-fast"
 )
 
-// Options say where and how fast the agent plays. The zero value is ready.
+// Options are where and how fast the agent plays. The zero value is ready for use.
 type Options struct {
 	// Dir is where conversations have their folders; "" means os.TempDir.
 	Dir string
@@ -72,8 +72,8 @@ type Options struct {
 
 // Clock makes timers. It is called from many goroutines.
 type Clock interface {
-	// Timer gives a channel that is sent to once d has passed, and a function
-	// that lets go of the timer.
+	// Timer returns a channel that is sent to once d has passed, and a function
+	// that stops the timer.
 	Timer(d time.Duration) (fired <-chan time.Time, stop func())
 }
 
@@ -84,7 +84,7 @@ func (systemClock) Timer(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// New makes the provider. It does no I/O.
+// New returns the provider. It does no I/O.
 func New(o Options) core.Provider {
 	if o.Dir == "" {
 		o.Dir = os.TempDir()
@@ -149,7 +149,7 @@ func (p *provider) Status(context.Context) core.Status {
 // Open makes, resumes or forks a conversation.
 func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, core.Errorf(core.CodeStartFailed, "the opening was given up: %w", err)
+		return nil, core.Errorf(core.CodeStartFailed, "the opening was cancelled: %w", err)
 	}
 	if err := checkConfig(cfg); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 }
 
 // checkConfig refuses what the agent cannot do. Core refuses most of it
-// before, by the Spec; a program that uses the package alone is told here.
+// before, by the Spec; a program that uses the package alone is refused here.
 func checkConfig(cfg core.SessionConfig) error {
 	switch {
 	case len(cfg.MCPServers) > 0:
@@ -198,7 +198,7 @@ func unsupported(code core.Code, what string) *core.Error {
 }
 
 // ignored lists the settings that have no meaning for an agent without model
-// and child processes, so that nobody believes they took effect.
+// and child processes, so that the caller knows that they had no effect.
 func ignored(cfg core.SessionConfig) []string {
 	var out []string
 	for _, s := range []struct {

@@ -31,7 +31,7 @@ type directive struct {
 	Wait time.Duration
 }
 
-// parse reads a prompt as a script. It says no when any line is something
+// parse reads a prompt as a script. It returns false when any line is something
 // else, such as a sentence that merely begins with "run", or when nothing is
 // there at all.
 func parse(prompt string) ([]directive, bool) {
@@ -77,7 +77,7 @@ func parseCount(s string, most int) (int, bool) {
 	return n, err == nil && n >= 0 && n <= most
 }
 
-// pieces cuts text into about textPieces deltas behind spaces, so that no
+// pieces cuts text into about textPieces deltas after spaces, so that no
 // character is split. They join to the text.
 func pieces(text string) []string {
 	least := len(text) / textPieces

@@ -54,7 +54,7 @@ func FuzzPiecesJoinToTheirText(f *testing.F) {
 	})
 }
 
-func TestClipCutsOnACharacterBorder(t *testing.T) {
+func TestClipCutsAtTheEndOfACharacter(t *testing.T) {
 	for _, tc := range []struct {
 		s    string
 		n    int

@@ -111,7 +111,7 @@ func next[N core.Notice](k *talk) N {
 	}
 }
 
-// outcome sends an op and gives the error of its OpDone.
+// outcome sends an op and returns the error of its OpDone.
 func (k *talk) outcome(op core.Op) *core.Error {
 	k.t.Helper()
 	k.send(op)
@@ -164,7 +164,7 @@ func (k *talk) run(turn, prompt string) {
 	}
 }
 
-// content gives the payloads of type P seen in the present turn.
+// content returns the payloads of type P seen in the present turn.
 func content[P core.Payload](k *talk) []P {
 	var out []P
 	for _, n := range k.seen {
@@ -177,7 +177,7 @@ func content[P core.Payload](k *talk) []P {
 	return out
 }
 
-// said gives the texts of the messages of the present turn.
+// said returns the texts of the messages of the present turn.
 func (k *talk) said() []string {
 	var out []string
 	for _, m := range content[core.Message](k) {

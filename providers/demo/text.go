@@ -18,7 +18,7 @@ func (t *turn) say(text string) error {
 
 func (t *turn) think(text string) error { return t.sendText(true, slices.Values(pieces(text))) }
 
-// stream says a message of n pieces.
+// stream reports a message of n pieces.
 func (t *turn) stream(n int) error {
 	if err := t.sayNoted(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *turn) stream(n int) error {
 	})
 }
 
-// sayNoted says what was steered in since the agent last spoke.
+// sayNoted reports what was steered in since the last message.
 func (t *turn) sayNoted() error {
 	for len(t.steers) > 0 {
 		text := t.steers[0]
@@ -44,7 +44,7 @@ func (t *turn) sayNoted() error {
 	return nil
 }
 
-// recall says the earlier prompts.
+// recall reports the earlier prompts.
 func (t *turn) recall() error {
 	if len(t.earlier) == 0 {
 		return t.say("This is the first prompt of the conversation.")

@@ -46,7 +46,8 @@ func (t *turn) listFolder() error {
 	return t.content(core.ToolCompleted{Item: item, Status: core.ToolOK, Output: out.String(), ExitCode: new(int)})
 }
 
-// entries names what is in the work folder, below a line that says how many there are.
+// entries returns the names of the files in the work folder, after a line with
+// their number.
 func (t *turn) entries() ([]string, error) {
 	entries, err := fs.ReadDir(t.folder.root.FS(), workDir)
 	if err != nil {
@@ -59,8 +60,8 @@ func (t *turn) entries() ([]string, error) {
 	return names, nil
 }
 
-// permit asks for leave, unless the mode or an earlier approval of the session
-// gives it. It returns why not, "" for leave.
+// permit asks for permission, unless the mode or an earlier approval of the
+// session grants it. It returns the reason of a refusal, "" for none.
 func (t *turn) permit(ask bool, spec core.RequestSpec) (refusal string, err error) {
 	if t.sandbox == core.SandboxReadOnly {
 		return readOnly, nil
@@ -89,7 +90,7 @@ func unfinished(item string) core.ToolCompleted {
 	return core.ToolCompleted{Item: item, Status: core.ToolCancelled, Error: "the turn was stopped before it was approved"}
 }
 
-// approve asks for a command and runs it. It says what came of it and returns
+// approve asks for a command and runs it. It reports the outcome and returns
 // that too.
 func (t *turn) approve() (outcome string, err error) {
 	item := t.newItem()
@@ -127,7 +128,7 @@ func (t *turn) approve() (outcome string, err error) {
 	return outcome, t.say(outcome)
 }
 
-// ask asks which greeting the file shall have, and says and returns it, ""
+// ask asks which greeting the file shall have, and reports and returns it, ""
 // when no answer was given.
 func (t *turn) ask() (greeting string, err error) {
 	const id = "greeting"
@@ -153,7 +154,7 @@ func (t *turn) ask() (greeting string, err error) {
 	if greeting == "" {
 		greeting = r.Answer
 	}
-	if greeting == "" { // how a protocol says that nobody answered
+	if greeting == "" { // how a protocol reports that nobody answered
 		return "", t.say("No answer came, so I go on without one.")
 	}
 	return greeting, t.say("You chose: " + greeting)

@@ -13,7 +13,7 @@ import (
 
 // turn is one turn being played. Its methods run on the conversation's
 // goroutine and return errCancelled, errFailed or errClosed when the script
-// must not go on.
+// must not continue.
 type turn struct {
 	*conn
 	id      string
@@ -21,7 +21,7 @@ type turn struct {
 	earlier []string // what the conversation remembered before this turn
 	pace    time.Duration
 	items   int
-	steers  []string // taken and not yet said
+	steers  []string // taken and not yet reported
 	open    *request // the request that waits for an answer
 }
 
@@ -54,7 +54,7 @@ func (c *conn) playTurn(op core.StartTurn) error {
 	return t.end(played)
 }
 
-// promptOf gives the script of a turn: its prompt and, below it, the text
+// promptOf returns the script of a turn: its prompt and, below it, the text
 // blocks.
 func promptOf(in core.TurnInput) (string, *core.Error) {
 	switch {
@@ -230,7 +230,7 @@ func (t *turn) steer(op core.Steer) error {
 	return t.emit(core.OpDone{Op: op.ID})
 }
 
-// respond hands an answer to the open request.
+// respond passes an answer to the open request.
 func (t *turn) respond(op core.Respond) error {
 	if t.open == nil || t.open.answer != nil || t.open.ref != op.Ref {
 		return t.reject(op.ID, core.Errorf(core.CodeRequestNotPending, "the demo agent does not wait for %q", op.Ref))

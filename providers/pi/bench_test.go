@@ -16,7 +16,7 @@ import (
 )
 
 // Where the real CLIs are: the newest one, and one of the releases that do not
-// say agent_settled.
+// send agent_settled.
 const (
 	cliVar  = "HARNESS_MCP_TEST_PI"
 	cliTool = "../../.tools/pi/node_modules/.bin/pi"
@@ -24,8 +24,8 @@ const (
 	oldTool = "../../.tools/pi-0.73.1/node_modules/.bin/pi"
 )
 
-// patience is how long a test waits for the real Pi on a loaded machine.
-const patience = conntest.MaxWait
+// maxWait is how long a test waits for the real Pi on a loaded machine.
+const maxWait = conntest.MaxWait
 
 // releases are the real CLIs that a test can be played on.
 var releases = map[string][2]string{"newest": {cliVar, cliTool}, "oldest": {oldVar, oldTool}}
@@ -79,7 +79,7 @@ func newBench(t *testing.T, where [2]string) *bench {
 	return b
 }
 
-// extend gives Pi the extension of testdata, as a user would.
+// extend installs the extension of testdata in Pi, as a user would.
 func (b *bench) extend() {
 	b.t.Helper()
 	text, err := os.ReadFile("testdata/ask.js")
@@ -106,7 +106,7 @@ func (b *bench) session() core.SessionConfig {
 // open begins a conversation that the test's end closes.
 func (b *bench) open(cfg core.SessionConfig) *conntest.Recorder {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.t.Context(), maxWait)
 	defer cancel()
 	conn, err := b.provider().Open(ctx, cfg)
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) open(cfg core.SessionConfig) *conntest.Recorder {
 // refuses wants Open to fail with a code.
 func (b *bench) refuses(cfg core.SessionConfig, want core.Code) *core.Error {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.t.Context(), maxWait)
 	defer cancel()
 	conn, err := b.provider().Open(ctx, cfg)
 	if err == nil {

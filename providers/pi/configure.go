@@ -9,7 +9,7 @@ import (
 )
 
 // change is a configure under way: the model first, then the thinking level,
-// which is read back, since Pi takes any word and uses what the model can.
+// which is read back, since Pi accepts any value and uses what the model can.
 type change struct {
 	op     core.OpID
 	step   string // the command that is out
@@ -19,8 +19,8 @@ type change struct {
 	failed *core.Error
 }
 
-// end answers the op. A model that Pi names in full is told behind it, since
-// the op's success says that the session has what was asked for.
+// end answers the op. A model that Pi names in full is reported after it,
+// since the op's success means that the session has what was asked for.
 func (t *translator) end(ch *change, err *core.Error, raw json.RawMessage) {
 	t.OpDone(ch.op, "", err, raw)
 	if ch.model != "" {
@@ -28,7 +28,7 @@ func (t *translator) end(ch *change, err *core.Error, raw json.RawMessage) {
 	}
 }
 
-// Configure takes the op.
+// Configure handles the op.
 func (t *translator) Configure(op core.Configure) *core.Error {
 	c := op.Changes
 	if c.ApprovalMode != "" {
@@ -49,7 +49,7 @@ func (t *translator) Configure(op core.Configure) *core.Error {
 	}
 	provider, id, ok := t.splitModel(c.Model)
 	if !ok {
-		return core.Errorf(core.CodeInvalidArgument, "Pi needs to know whose model %q is", c.Model).
+		return core.Errorf(core.CodeInvalidArgument, "pi needs the provider of the model %q", c.Model).
 			WithHint("Name it as PROVIDER/MODEL, such as openai/gpt-5.")
 	}
 	ch.step = wire.SetModel
@@ -76,7 +76,7 @@ func (t *translator) configureEffort(ch *change) {
 	t.call(wire.Command{Type: wire.SetThinkingLevel, Level: ch.effort}, ch)
 }
 
-// changed takes the response to a step of a change.
+// changed handles the response to a step of a change.
 func (t *translator) changed(ch *change, r wire.Response, raw json.RawMessage) {
 	if ch.failed != nil { // the fall-back; nothing more to try
 		t.end(ch, ch.failed, raw)

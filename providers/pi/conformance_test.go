@@ -22,7 +22,7 @@ func TestRealConformance(t *testing.T) {
 		providertest.Run(b.t.(*testing.T), providertest.Config{
 			Provider: b.provider(),
 			Session:  func(testing.TB) core.SessionConfig { return b.session() },
-			Timeout:  patience,
+			Timeout:  maxWait,
 			Prompts:  prompts,
 			// The model server's own, for connections that Pi keeps open.
 			Leaks: []goleak.Option{

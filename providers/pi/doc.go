@@ -3,21 +3,21 @@
 //
 // # Layers
 //
-//   - providers/internal/ndjson and link: lines and the outbox; the process and
-//     the notices that wait;
+//   - providers/internal/ndjson and link: lines and the outbox; the process, the
+//     connection and the notices that wait for Recv;
 //   - internal/wire: the vendor's records under the vendor's names;
 //   - translate*.go, requests.go, tools.go and configure.go: a pure translator.
 //     Records and ops go in; notices and commands come out. It does no I/O and
 //     has no clock, so recorded conversations test it;
-//   - conn.go and open.go: what holds these together, and the order of things.
+//   - conn.go and open.go: the only I/O, and the steps of the opening.
 //
-// # What the protocol gives, and what is made of it
+// # From the protocol to notices
 //
 // Pi prints nothing when it is ready; the first answer to get_state is the sign.
 // A prompt is accepted by its response. A run may be followed by others of the
 // same turn (retries, compaction, steering), so agent_end does not end a turn:
 // agent_settled does. Releases without that record are asked by get_state after
-// every agent_end, until Pi shows itself idle twice in a row.
+// every agent_end, until Pi is idle twice in a row.
 //
 // turn_start and turn_end frame one answer of the model and its tools, of which
 // a turn has many. They are not reported, nor is what only repeats: prompts,
@@ -31,17 +31,17 @@
 // abort hangs while a dialog of an extension is open, and leaves Pi's queues
 // full: an interrupt cancels the dialogs, clears the queues and aborts, in this
 // order. A dialog that belongs to no turn is dismissed at once, since its
-// extension would wait for ever. One with a time-out of its own is withdrawn
-// when that has passed; Pi does not say so.
+// extension would wait without limit. One with a time-out of its own is withdrawn
+// when that has passed; Pi does not report it.
 //
-// Pi has extensions, commands, skills and templates behind a leading slash. A
+// Pi has extensions, commands, skills and templates after a leading slash. A
 // prompt is text, so a line break is put before it. Extensions may begin runs
 // of their own: turns that the provider began, which hold ours back.
 //
 // # Approvals
 //
-// Pi itself never asks. The adapter gives it an extension, gate.js, which asks
-// before every tool that is not known to only look, and blocks the tool unless
+// Pi itself never asks. The adapter adds an extension, gate.js, which asks
+// before every tool that is not known to read only, and blocks the tool unless
 // it is allowed; without the extension a session that is to ask does not open.
 // The rules are here and not in the extension, so that approval_mode can change
 // in a live session: default and prompt ask for everything, auto_edit lets

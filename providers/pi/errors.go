@@ -17,7 +17,7 @@ var status = regexp.MustCompile(`^(\d{3})\b`)
 // signIn are words of Pi's about a credential that is missing or bad.
 var signIn = []string{"No API key found", "Authentication failed", "No model selected", "No models available"}
 
-// errorCode gives the code of Turn.Error for a message of Pi's.
+// errorCode returns the code of Turn.Error for a message of Pi's.
 func errorCode(message string) core.Code {
 	if m := status.FindStringSubmatch(message); m != nil {
 		switch code, _ := strconv.Atoi(m[1]); code {
@@ -35,7 +35,7 @@ func errorCode(message string) core.Code {
 	return core.TurnProviderError
 }
 
-// turnError is why a turn failed, in Pi's words.
+// turnError returns why a turn failed, in Pi's words.
 func turnError(message string) *core.TurnError {
 	return &core.TurnError{Code: errorCode(message), Message: cmp.Or(message, "Pi gave no reason.")}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/link"
 )
 
-// find looks for Pi. npm puts a script for Node into PATH; where a Node lies
-// beside it, it is that Node that the script was installed for, whatever other
-// one PATH may lead to.
+// find looks for Pi. npm puts a script for Node into PATH; where a Node is
+// beside it, the script was installed for that Node, whatever other one is in
+// PATH.
 //
 // The error is CodeProviderNotReady.
 func (p *provider) find() (link.Executable, error) {

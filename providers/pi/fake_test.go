@@ -21,13 +21,13 @@ type fake struct {
 
 func newFake(t *testing.T) *fake { return &fake{clitest.NewChild(), t} }
 
-// heard is anything that the adapter says.
+// heard is anything that the adapter sends.
 type heard struct {
 	spoken
 	Cancelled bool `json:"cancelled"`
 }
 
-// expect reads what the adapter says next.
+// expect reads what the adapter sends next.
 func (f *fake) expect(kind string) heard {
 	f.t.Helper()
 	line, err := f.In.Next()
@@ -52,7 +52,7 @@ func (f *fake) say(lines ...string) {
 	}
 }
 
-// reply answers a command; rest is what stands behind "success".
+// reply answers a command; rest is what follows "success".
 func (f *fake) reply(m heard, rest string) {
 	f.say(`{"id":"` + m.ID + `","type":"response","command":"` + m.Type + `","success":` + rest + `}`)
 }
@@ -136,7 +136,7 @@ func (f *fake) begin(r *conntest.Recorder, turn string) {
 	}
 }
 
-// end lets a turn end on a release that says so.
+// end ends a turn on a release that reports it.
 func (f *fake) end() {
 	f.say(answer("done", "stop"), agentEnd)
 	f.say(settled)

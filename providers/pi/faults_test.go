@@ -19,7 +19,7 @@ func TestATurnEndsByAgentSettledAlone(t *testing.T) {
 		f.begin(r, "one")
 		f.say(answer("half", "toolUse"), `{"type":"turn_end","message":{},"toolResults":[]}`)
 		f.say(`{"type":"agent_end","messages":[],"willRetry":true}`, agentStart, answer("whole", "stop"), agentEnd)
-		f.expect("get_state") // unanswered: this release turns out to say it
+		f.expect("get_state") // unanswered: this release turns out to report it
 		f.say(settled)
 		if e := r.TurnEnded("one"); e.Verdict != core.VerdictCompleted || e.Result.StopReason != "stop" {
 			t.Errorf("%+v", e)
@@ -134,7 +134,7 @@ func TestAnInterruptCancelsDialogsClearsTheQueueAndAbortsInThisOrder(t *testing.
 			t.Errorf("%+v", a)
 		}
 		f.say(answer("cut", "aborted"), agentEnd)
-		f.expect("get_state") // unanswered: this release turns out to say it
+		f.expect("get_state") // unanswered: this release turns out to report it
 		f.say(`{"type":"agent_settled","aborted":true}`)
 		if e := r.TurnEnded("one"); e.Verdict != core.VerdictCancelled {
 			t.Errorf("%+v", e)
@@ -155,7 +155,7 @@ func TestAnInterruptCancelsDialogsClearsTheQueueAndAbortsInThisOrder(t *testing.
 	})
 }
 
-func TestAnAbortThatCameToNothingIsGivenAgain(t *testing.T) {
+func TestAnAbortWithoutEffectIsSentAgain(t *testing.T) {
 	play(t, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "one")
 		r.Send(core.Interrupt{ID: r.NextOp(), TurnID: "one"})
@@ -276,7 +276,7 @@ func TestRecordsAreSplitAtLineFeedsAloneHoweverTheyArrive(t *testing.T) {
 	})
 }
 
-func TestTheDeathOfPiInATurnIsALostLinkWithItsItemsClosed(t *testing.T) {
+func TestAPiThatEndsInATurnIsALostLinkWithItsItemsClosed(t *testing.T) {
 	play(t, func(f *fake, r *conntest.Recorder) {
 		f.begin(r, "one")
 		f.say(`{"type":"message_start","message":{"role":"assistant","content":[],"timestamp":1}}`,
@@ -299,7 +299,7 @@ func TestTheDeathOfPiInATurnIsALostLinkWithItsItemsClosed(t *testing.T) {
 	})
 }
 
-func TestAnOpeningThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestAnOpeningThatFailsReportsWhyAndLeavesNothing(t *testing.T) {
 	cases := map[string]struct {
 		cfg  core.SessionConfig
 		play func(*fake)

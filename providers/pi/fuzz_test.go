@@ -14,7 +14,7 @@ import (
 
 // FuzzTranslatorKeepsItsPromisesWhateverPiWrites plays lines between ops: a
 // line that begins with "!" stands for an op. The responses of a script name
-// the commands by the ids that the translator gives, h1 and on.
+// the commands by the ids that the translator assigns, from h1 on.
 func FuzzTranslatorKeepsItsPromisesWhateverPiWrites(f *testing.F) {
 	for _, file := range conntest.Recordings(f) {
 		f.Add(seedOf(f, file))

@@ -51,7 +51,7 @@ const testChannel = "harness-mcp-gate-recorded"
 
 func (r *replayer) nextOp() core.OpID { r.ops++; return r.ops }
 
-// op hands an op to the translator, as conn does.
+// op passes an op to the translator, as Conn.Send does.
 func (r *replayer) op(op core.Op) {
 	r.watch.Sending(op)
 	link.Do(r.tr, op)
@@ -119,7 +119,7 @@ func (r *replayer) client(raw json.RawMessage) {
 }
 
 // unrecorded answers, once their turn is over, the commands that the recorded
-// client did not give.
+// client did not send.
 func (r *replayer) unrecorded() {
 	for _, c := range []string{wire.ClearQueue, wire.Abort, wire.GetState} {
 		for len(r.sent[c]) > 0 && r.running() == "" {

@@ -12,7 +12,7 @@ const (
 	maxDialogs = 256
 
 	// maxOpenText bounds what is kept of a message, or of a tool's output, that
-	// is being streamed. What lies beyond is delivered, but is missing from a
+	// is being streamed. What exceeds it is delivered, but is missing from a
 	// partial message.
 	maxOpenText = core.MaxText
 
@@ -31,11 +31,11 @@ const (
 	maxAllowed = 1024
 
 	// maxTries is how often a prompt is given again because Pi was busy with a
-	// run of its own, and an abort because it came to nothing.
+	// run of its own, and an abort because it had no effect.
 	maxTries = 20
 
 	// settleReads is how often in a row get_state must show an idle Pi before a
-	// turn counts as settled, on releases that do not say so themselves: a retry
+	// turn counts as settled, on releases that do not report it: a retry
 	// or a compaction may follow the end of a run.
 	settleReads = 2
 

@@ -8,7 +8,7 @@ import (
 
 // Loopback prepares a home for Pi in dir, an existing directory of its own,
 // whose model is a server that speaks Anthropic's Messages API at modelURL,
-// such as "http://127.0.0.1:40123". It gives the variables that a session needs
+// such as "http://127.0.0.1:40123". It returns the variables that a session needs
 // in its Env to use it; the user's own home, account and configuration are not
 // touched. A session with EnvReplace needs PATH beside them.
 func Loopback(dir, modelURL string) (map[string]string, error) {
@@ -30,8 +30,8 @@ func Loopback(dir, modelURL string) (map[string]string, error) {
 	return h.Env()
 }
 
-// Call is what the loopback model is told so that Pi runs a command, for which
-// the approval gate asks.
+// Call returns the prompt by which the loopback model makes Pi run a command, for
+// which the approval gate asks.
 func Call(command string) string {
 	args, err := json.Marshal(map[string]string{"command": command})
 	if err != nil { // a map of strings always encodes

@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
-// opened takes the response to the command of the opening, in its place among
+// opened handles the response to the command of the opening, in its place among
 // the records.
 type opened func(wire.Response)
 
@@ -34,7 +34,7 @@ func (c *conn) open(ctx context.Context, cfg core.SessionConfig) error {
 func (c *conn) opened(r wire.Response, cfg core.SessionConfig) error {
 	var s wire.State
 	if !r.Success || json.Unmarshal(r.Data, &s) != nil || s.SessionID == "" {
-		return core.Errorf(core.CodeStartFailed, "pi did not open: it has no state to tell of. %s", r.Error)
+		return core.Errorf(core.CodeStartFailed, "pi did not open: its state cannot be read. %s", r.Error)
 	}
 	if err := rightConversation(s, cfg); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (c *conn) opened(r wire.Response, cfg core.SessionConfig) error {
 
 func (c *conn) warn(text string) { c.Opened.Warnings = append(c.Opened.Warnings, text) }
 
-// rightConversation holds Pi to the conversation that was asked for: it takes
-// the beginning of an id too, and may find another.
+// rightConversation checks that Pi opened the conversation that was asked for: Pi
+// accepts the beginning of an id too, and may find another.
 func rightConversation(s wire.State, cfg core.SessionConfig) error {
 	switch {
 	case cfg.ProviderSesID == "":

@@ -17,7 +17,7 @@ import (
 // Name is the provider's name in list_providers and start_session.
 const Name = "pi"
 
-// transport is the one way in which Pi is spoken to.
+// transport is the only transport of this provider.
 const transport = "rpc"
 
 const install = "npm install -g @earendil-works/pi-coding-agent"
@@ -30,7 +30,7 @@ type Options = link.Options
 
 type provider struct{ Options }
 
-// New makes the provider. It does no I/O.
+// New returns the provider. It does no I/O.
 func New(o Options) core.Provider { return &provider{o} }
 
 // Spec describes what Pi can do by this adapter.
@@ -48,7 +48,7 @@ func (p *provider) Spec() core.Spec {
 				PerSessionMCP: core.Unsupported,
 				Skills:        core.Native,
 				Attachments:   core.Emulated, // named in the prompt; images in content are native
-				// Pi has no word for it.
+				// Pi has nothing for it.
 				StructuredOutput: core.Unsupported,
 			},
 			Approval: []core.ApprovalMode{core.ApprovalDefault, core.ApprovalPrompt, core.ApprovalAutoEdit, core.ApprovalAuto},
@@ -90,7 +90,7 @@ func (p *provider) Open(ctx context.Context, cfg core.SessionConfig) (core.Conn,
 // start writes the session's files and starts Pi. The caller removes dir when
 // it fails.
 func (p *provider) start(ctx context.Context, exe link.Executable, args []string, cfg core.SessionConfig, dir link.Workdir) (*conn, error) {
-	// Nobody else can know it, so nobody else's dialog is taken for the gate's.
+	// No other extension can know it, so no other's dialog is taken for the gate's.
 	channel := "harness-mcp-gate-" + uuid.NewString()
 	fileArgs, bad := files(dir, cfg, channel)
 	if bad != nil {
@@ -109,12 +109,12 @@ func (p *provider) start(ctx context.Context, exe link.Executable, args []string
 	return newConn(child, t, p.Log(Name).With("session", cfg.SessionID), dir.Remove), nil
 }
 
-// guarded are directories of a workspace whose files run or are obeyed later:
-// an edit there is always asked about.
+// guarded are directories of a workspace whose files are executed, or read as
+// instructions, later: an edit there is always asked about.
 var guarded = []string{".git", ".pi", ".agents", ".claude", ".codex"}
 
-// quiet keeps Pi from looking for its own updates and from telling its makers
-// about this installation, unless the caller wants it to.
+// quiet keeps Pi from looking for its own updates and from reporting this
+// installation to its makers, unless the caller wants it to.
 func quiet(env []string) []string {
 	for _, kv := range []string{"PI_SKIP_VERSION_CHECK=1", "PI_TELEMETRY=0"} {
 		name, _, _ := strings.Cut(kv, "=")

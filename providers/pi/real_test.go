@@ -11,14 +11,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/conntest"
 )
 
-// approveOnce is a person's yes.
+// approveOnce is the approval of a person.
 var approveOnce = core.Response{Action: core.ActionApprove, Scope: core.ScopeOnce}
 
 func respond(r *conntest.Recorder, q core.RequestRaised, a core.Response) {
 	r.Send(core.Respond{ID: r.NextOp(), Ref: q.Ref, Response: a})
 }
 
-// lastText is what the agent said last.
+// lastText returns the agent's last message.
 func lastText(r *conntest.Recorder) string {
 	list := conntest.Contents[core.Message](r)
 	if len(list) == 0 {
@@ -96,7 +96,7 @@ func TestRealApprovalsByModeScopeAndPath(t *testing.T) {
 		}
 		r.Start("heard", "outputs")
 		r.TurnEnded("heard")
-		// An approval for the session is one of the command word for word.
+		// An approval for the session covers exactly the same command.
 		r.Start("first", Call("echo same"), "say done")
 		respond(r, r.Request(), core.Response{Action: core.ActionApprove, Scope: core.ScopeSession})
 		r.TurnEnded("first")
@@ -170,7 +170,7 @@ func TestRealDialogsOfEveryKind(t *testing.T) {
 	})
 }
 
-func TestRealSteerIsHeardInTheTurnThatRuns(t *testing.T) {
+func TestRealSteerIsTakenInTheTurnThatRuns(t *testing.T) {
 	onPi(t, func(b *bench) {
 		r := b.open(b.session())
 		r.Start("1", "slow 30", "stream 30")
@@ -263,7 +263,7 @@ func TestRealSystemPromptSkillsToolsAndImagesReachTheModel(t *testing.T) {
 		}
 		cfg := b.session()
 		cfg.SystemPrompt, cfg.Skills = "Speak like a pirate.", []string{skill}
-		if b.old { // which can only say what is left
+		if b.old { // which can only list what is left
 			cfg.AllowedTools = []string{"read", "bash", "edit"}
 		} else {
 			cfg.DisallowedTools = []string{"write"}
@@ -306,7 +306,7 @@ func TestRealTurnOfPisOwnHoldsOursBack(t *testing.T) {
 	})
 }
 
-func TestRealDeathOfPiInACommandLeavesNothingBehind(t *testing.T) {
+func TestRealEndOfPiInACommandLeavesNoProcess(t *testing.T) {
 	b := newBench(t, releases["newest"])
 	cfg := b.session()
 	cfg.ApprovalMode = core.ApprovalAuto
@@ -339,7 +339,7 @@ func TestRealStatusNamesTheVersion(t *testing.T) {
 	})
 }
 
-func TestStatusOfAPiThatIsMissingSaysHowToGetIt(t *testing.T) {
+func TestStatusOfAPiThatIsMissingReportsHowToGetIt(t *testing.T) {
 	p := New(Options{Runner: process.NewLocal(process.Options{}), Exec: "/nowhere/pi"})
 	if s := p.Status(t.Context()); s.Ready || !strings.Contains(s.Reason, install) {
 		t.Errorf("%+v", s)

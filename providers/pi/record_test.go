@@ -24,7 +24,7 @@ var recordInto = flag.String("record", "", "write conversations with the real CL
 // gateName is the gate's in one session.
 var gateName = regexp.MustCompile(`harness-mcp-gate-[0-9a-f-]{36}`)
 
-// tape is a Runner that writes down what its children are told and say.
+// tape is a Runner that records the input and output of its children.
 type tape struct {
 	process.Runner
 	clean *strings.Replacer // takes out what is of this machine
@@ -56,7 +56,7 @@ func (r *tape) Start(ctx context.Context, spec process.Spec) (process.Child, err
 	return &taped{Child: child, tape: r, out: out}, nil
 }
 
-// line keeps one record; what nobody reads of it is left out.
+// line keeps one record without the fields that are not read.
 func (r *tape) line(dir string, raw []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,8 +28,8 @@ type gateCall struct {
 	Exists bool            `json:"exists"`
 }
 
-// allowance is what an approval for the session covers: a command word for
-// word, or any use of another tool.
+// allowance is what an approval for the session covers: exactly this
+// command, or any use of another tool.
 func (g *gateCall) allowance() string {
 	if kindOf(g.Tool) == core.ToolCommand {
 		return g.Tool + "\x00" + argsOf(g.Input).Command
@@ -37,8 +37,8 @@ func (g *gateCall) allowance() string {
 	return g.Tool
 }
 
-// dialog takes an extension_ui_request. Pi's extensions wait for some for ever,
-// so each that nobody could answer is dismissed at once.
+// dialog handles an extension_ui_request. Pi's extensions wait for some without
+// limit, so each that could not be answered is dismissed at once.
 func (t *translator) dialog(raw json.RawMessage) {
 	var d wire.Dialog
 	if !t.decode(wire.TypeDialog, raw, &d) {
@@ -73,7 +73,7 @@ func (t *translator) dialog(raw json.RawMessage) {
 	t.dialogs[d.ID] = open
 	t.order = append(t.order, d.ID)
 	t.Notice(core.RequestRaised{Turn: turn.name, Ref: d.ID, Spec: spec, Raw: raw})
-	if d.Timeout > 0 { // Pi takes its own answer then, and does not say so
+	if d.Timeout > 0 { // Pi takes its own answer then, and does not report it
 		t.Timer(link.Timer{Name: d.ID, After: time.Duration(d.Timeout) * time.Millisecond, Fire: func() { t.dialogExpired(d.ID) }})
 	}
 }
@@ -86,7 +86,7 @@ func (t *translator) asking() *turn {
 	return t.turn
 }
 
-// shown takes what an extension shows and wants no answer to.
+// shown handles what an extension shows and wants no answer to.
 func (t *translator) shown(d wire.Dialog, raw json.RawMessage) {
 	switch {
 	case d.Method == wire.SetStatus && t.set.channel != "" && d.StatusKey == t.set.channel:
@@ -98,8 +98,8 @@ func (t *translator) shown(d wire.Dialog, raw json.RawMessage) {
 	}
 }
 
-// gateAsks takes a dialog of the gate's. It gives nil where the answer needs
-// nobody.
+// gateAsks handles a dialog of the gate's. It returns nil where no one has
+// to be asked.
 func (t *translator) gateAsks(d wire.Dialog, raw json.RawMessage) (*gateCall, core.RequestSpec) {
 	var g gateCall
 	if json.Unmarshal([]byte(d.Placeholder), &g) != nil || g.Tool == "" {
@@ -118,7 +118,7 @@ func (t *translator) gateAsks(d wire.Dialog, raw json.RawMessage) (*gateCall, co
 	return &g, approval(&g)
 }
 
-// passes says whether the gate lets a tool run without asking anybody.
+// passes reports whether the gate lets a tool run without asking anybody.
 func (t *translator) passes(g *gateCall) bool {
 	switch {
 	case t.mode == core.ApprovalAuto, t.allowed[g.allowance()]:
@@ -173,7 +173,7 @@ func question(d wire.Dialog) core.RequestSpec {
 		Actions: []core.Action{core.ActionAnswer, core.ActionCancel}}
 }
 
-// Respond takes the op.
+// Respond handles the op.
 func (t *translator) Respond(op core.Respond) *core.Error {
 	d := t.dialogs[op.Ref]
 	if d == nil {
@@ -185,7 +185,7 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 		t.allowed[d.gate.allowance()] = true
 	}
 	t.answer(d, r, op.ID)
-	// Nobody's silence stops a turn; a person's word does.
+	// A missing answer does not stop a turn; a person's cancel does.
 	if u := t.asking(); r.Action == core.ActionCancel && r.Reason != string(core.ReasonNoAnswer) && u != nil {
 		if u == t.turn {
 			t.stop(u)
@@ -196,8 +196,8 @@ func (t *translator) Respond(op core.Respond) *core.Error {
 	return nil
 }
 
-// gateAllow is the word by which the gate lets a tool run. Any other is told to
-// the model as the reason why it may not.
+// gateAllow is the value by which the gate lets a tool run. Any other value is
+// passed to the model as the reason of the refusal.
 const gateAllow = "allow"
 
 // answer sends the answer to a dialog.
@@ -245,7 +245,7 @@ func (t *translator) forget(id string) {
 	t.order = slices.DeleteFunc(t.order, func(o string) bool { return o == id })
 }
 
-// dialogExpired says that Pi has taken its own answer to a dialog.
+// dialogExpired reports that Pi has taken its own answer to a dialog.
 func (t *translator) dialogExpired(ref string) {
 	if t.dialogs[ref] != nil {
 		t.forget(ref)

@@ -14,7 +14,7 @@ import (
 //go:embed gate.js
 var gateSource string
 
-// files writes the session's files and gives the arguments that name them.
+// files writes the session's files and returns the arguments that name them.
 func files(dir link.Workdir, cfg core.SessionConfig, channel string) ([]string, *core.Error) {
 	gate, err := dir.File("gate.js", []byte(strings.ReplaceAll(gateSource, "__CHANNEL__", channel)))
 	if err != nil {

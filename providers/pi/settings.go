@@ -25,13 +25,13 @@ var options = []core.OptionSpec{
 // efforts are the thinking levels of Pi's.
 var efforts = []string{"off", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// asks says whether a mode of approval ever asks.
+// asks reports whether a mode of approval ever asks.
 func asks(m core.ApprovalMode) bool { return m != core.ApprovalAuto }
 
 // conversation is the id of one: what else --session takes is a search.
 var conversation = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// flags gives the arguments that a session's configuration stands for. The
+// flags returns the arguments that a session's configuration stands for. The
 // system prompt and the gate are files and come later.
 //
 // Errors: CodeOption, CodeCapability, CodeInvalidArgument.
@@ -55,7 +55,7 @@ func flags(cfg core.SessionConfig) ([]string, *core.Error) {
 		return nil, err
 	}
 	if owner != "" && cfg.Model == "" {
-		return nil, core.Errorf(core.CodeInvalidArgument, "provider option %s needs model beside it", optionProvider)
+		return nil, core.Errorf(core.CodeInvalidArgument, "provider option %s needs model too", optionProvider)
 	}
 	allowed, err := toolList("allowed_tools", cfg.AllowedTools)
 	if err != nil {
@@ -143,7 +143,7 @@ func toolList(field string, names []string) (string, *core.Error) {
 	return strings.Join(names, ","), nil
 }
 
-// prompt gives a prompt as Pi takes it. A file is named in the text: the agent
+// prompt returns a prompt as Pi takes it. A file is named in the text: the agent
 // reads it itself, pictures too.
 func prompt(in core.TurnInput) (wire.Command, *core.Error) {
 	if len(in.ProviderOptions) > 0 {
@@ -174,7 +174,7 @@ func prompt(in core.TurnInput) (wire.Command, *core.Error) {
 }
 
 // escapeCommand keeps a text from being one of Pi's commands, skills or templates,
-// which it looks for behind a leading slash.
+// which it looks for after a leading slash.
 func escapeCommand(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return "\n" + text

@@ -49,7 +49,7 @@ func (p *provider) Status(ctx context.Context) core.Status {
 	return s
 }
 
-// run runs a command of Pi's that needs no input, and gives what it wrote.
+// run runs a command of Pi's that needs no input, and returns what it wrote.
 // Older releases write to stderr. Pi gets none of the user's secrets.
 func (p *provider) run(ctx context.Context, exe link.Executable, args ...string) (string, error) {
 	home, err := os.MkdirTemp("", "harness-mcp-pi-")
@@ -62,7 +62,7 @@ func (p *provider) run(ctx context.Context, exe link.Executable, args ...string)
 	return out.Stdout + "\n" + out.Stderr, err
 }
 
-// evidence says whether there are signs of a sign-in: never more than a guess,
+// evidence reports whether there are signs of a sign-in: never more than a guess,
 // since a key may be refused.
 func evidence(getenv func(string) string) (word, why string) {
 	if why, ok := link.KeyIn(getenv, keys); ok {

@@ -113,7 +113,7 @@ func TestErrorCodesAreReadFromPisWords(t *testing.T) {
 	}
 }
 
-func TestNewsOfAnOutputIsWhatWasNotShown(t *testing.T) {
+func TestAppendedIsTheOutputThatWasNotShown(t *testing.T) {
 	long := strings.Repeat("line\n", 200)
 	for name, c := range map[string][3]string{
 		"more":               {"ab", "abc", "c"},
@@ -129,7 +129,7 @@ func TestNewsOfAnOutputIsWhatWasNotShown(t *testing.T) {
 	}
 }
 
-func TestEvidenceOfASignInIsNeverMoreThanAGuess(t *testing.T) {
+func TestEvidenceOfASignInIsNoProof(t *testing.T) {
 	home := t.TempDir()
 	getenv := func(vars map[string]string) func(string) string { return func(n string) string { return vars[n] } }
 	for name, c := range map[string]struct {

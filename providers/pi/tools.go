@@ -26,7 +26,7 @@ type toolUse struct {
 	exists bool   // before the edit
 }
 
-// toolKinds are the tools whose kind their name says; mcp__ ones aside, others
+// toolKinds are the kinds of tools by name. Except for mcp__ ones, others
 // are core.ToolOther.
 var toolKinds = map[string]core.ToolKind{
 	"bash": core.ToolCommand, "powershell": core.ToolCommand,
@@ -36,7 +36,7 @@ var toolKinds = map[string]core.ToolKind{
 
 func kindOf(name string) core.ToolKind { return link.ToolKind(name, toolKinds) }
 
-// edits says whether a tool changes the one file that it names.
+// edits reports whether a tool changes the one file that it names.
 func edits(name string) bool { return name == "edit" || name == "write" }
 
 // argsOf reads what is known of a tool's arguments; a field of another type
@@ -47,7 +47,7 @@ func argsOf(raw json.RawMessage) wire.ToolArgs {
 	return a
 }
 
-// toolTitle is one line that says what a tool does.
+// toolTitle returns one line about the use of a tool.
 func toolTitle(name string, a wire.ToolArgs) string {
 	return link.ToolTitle(name, a.Command, a.Path, a.Pattern, a.URL, a.Query)
 }
@@ -65,7 +65,7 @@ func (t *translator) toolInUse(id string) *toolUse {
 	return nil
 }
 
-// tool takes tool_execution_start, _update or _end.
+// tool handles tool_execution_start, _update or _end.
 func (t *translator) tool(kind string, raw json.RawMessage) {
 	var e wire.ToolEvent
 	if !t.decode(kind, raw, &e) {
@@ -94,7 +94,7 @@ func (t *translator) toolStarted(e wire.ToolEvent, raw json.RawMessage) {
 	t.content(start, raw)
 }
 
-// itemFor gives an item to a tool's id, which some model's providers use again.
+// itemFor returns the item of a tool's id, which some model providers use again.
 func (t *translator) itemFor(id string) string {
 	if len(t.ids) >= maxIDs {
 		clear(t.ids)
@@ -106,7 +106,7 @@ func (t *translator) itemFor(id string) string {
 	return id
 }
 
-// toolOutput takes the output so far. Of a long one Pi shows only the end.
+// toolOutput handles the output so far. Of a long one Pi shows only the end.
 func (t *translator) toolOutput(x *toolUse, text string, raw json.RawMessage) {
 	fresh := appended(x.shown, text)
 	x.shown = text
@@ -125,7 +125,7 @@ func (t *translator) toolOutput(x *toolUse, text string, raw json.RawMessage) {
 	}
 }
 
-// appended returns what now has more than before.
+// appended returns the text that now has after before.
 func appended(before, now string) string {
 	if rest, ok := strings.CutPrefix(now, before); ok {
 		return rest
@@ -160,7 +160,7 @@ func (t *translator) toolEnded(x *toolUse, e wire.ToolEvent, raw json.RawMessage
 }
 
 // edit is what a tool that succeeded did to its file. A file that was not there
-// before is one that was added; without a gate nobody knows.
+// before is one that was added; without a gate that is unknown.
 func (x *toolUse) edit(r *wire.ToolResult) core.FileEdit {
 	f := core.FileEdit{Path: cmp.Or(x.path, x.args.Path), Kind: core.FileModified}
 	if x.path != "" && !x.exists {
@@ -191,8 +191,8 @@ func textOf(r *wire.ToolResult) string {
 // exitLine is how Pi's text ends where a command failed.
 var exitLine = regexp.MustCompile(`Command exited with code (\d+)\s*$`)
 
-// exitCode reads a command's exit code: newer releases give a field for it,
-// older ones only say it in the text when it is not 0.
+// exitCode reads a command's exit code: newer releases have a field for it,
+// older ones only name it in the text when it is not 0.
 func exitCode(e wire.ToolEvent) *int {
 	if e.Result == nil {
 		return nil

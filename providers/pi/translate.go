@@ -23,7 +23,7 @@ type translator struct {
 	next    core.ApprovalMode // takes the place of mode when no turn runs, "" for none
 
 	gated   bool // the gate is in place
-	settles bool // this release says agent_settled
+	settles bool // this release sends agent_settled
 	noClear bool // this release does not know clear_queue
 
 	turn    *turn // the one that Pi is in
@@ -56,7 +56,7 @@ type sentCommand struct {
 	tag     any
 }
 
-// Tags say what a response is for.
+// Tags identify what a response is for.
 type (
 	promptTag struct{ turn *turn }
 	steerTag  struct {
@@ -81,7 +81,7 @@ func newTranslator(s settings) *translator {
 		calls: map[string]sentCommand{}, ids: map[string]int{}}
 }
 
-// call gives a command; its response comes back with the tag.
+// call sends a command; its response comes back with the tag.
 func (t *translator) call(c wire.Command, tag any) {
 	if len(t.calls) >= maxCalls {
 		t.Fatal = core.Errorf(core.CodeSessionUnavailable, "Pi leaves %d commands unanswered", maxCalls)
@@ -93,7 +93,7 @@ func (t *translator) call(c wire.Command, tag any) {
 	t.Send(c, 0)
 }
 
-// read takes one line of Pi's.
+// read handles one line of Pi's.
 func (t *translator) read(raw []byte) {
 	var h wire.Head
 	if raw[0] != '{' || json.Unmarshal(raw, &h) != nil || h.Type == "" {
@@ -120,17 +120,17 @@ func (t *translator) read(raw []byte) {
 		t.thinkingChanged(raw)
 	case wire.TypeExtensionError:
 		t.extensionFailed(raw)
-	case wire.TypeTurnStart, wire.TypeTurnEnd: // one step of a run; its parts are told by themselves
+	case wire.TypeTurnStart, wire.TypeTurnEnd: // one step of a run; its parts are reported by themselves
 	default:
 		t.event(h.Type, raw)
 	}
 }
 
 // decode reads a known record; a body that cannot be read is reported and the
-// conversation goes on.
+// conversation continues.
 func (t *translator) decode(what string, raw []byte, into any) bool {
 	if err := json.Unmarshal(raw, into); err != nil {
-		// What the decoder says stays out: it may quote the record.
+		// The decoder's error is left out: it may quote the record.
 		t.content(core.ProviderError{Message: "Pi sent a record that cannot be read: " + what,
 			Code: "unreadable_message", WillRetry: true}, raw)
 		return false
@@ -138,7 +138,7 @@ func (t *translator) decode(what string, raw []byte, into any) bool {
 	return true
 }
 
-// garbage reports a line that is no record. The conversation goes on.
+// garbage reports a line that is no record. The conversation continues.
 func (t *translator) garbage(line []byte) { t.event("garbage", ndjson.Quote(line)) }
 
 // name is the turn that content belongs to, "" for none.
@@ -159,7 +159,7 @@ func (t *translator) event(kind string, raw json.RawMessage) {
 	t.content(core.ProviderEvent{Kind: kind, Data: raw}, raw)
 }
 
-// queued takes what waits in Pi's own queues. Ours are steering messages alone:
+// queued handles what waits in Pi's own queues. Ours are steering messages alone:
 // follow-ups stay with core until Pi is idle.
 func (t *translator) queued(raw json.RawMessage) {
 	var q wire.QueueUpdate
@@ -184,7 +184,7 @@ func (t *translator) extensionFailed(raw json.RawMessage) {
 	}
 }
 
-// opened takes the state in which the conversation begins.
+// opened handles the state in which the conversation begins.
 func (t *translator) opened(s wire.State) {
 	t.session, t.model, t.level = s.SessionID, s.Model.Name(), s.ThinkingLevel
 }

@@ -24,9 +24,9 @@ type block struct {
 	text     link.Text
 }
 
-// message takes message_start, message_update or message_end. Only the
+// message handles message_start, message_update or message_end. Only the
 // assistant's are reported: the others repeat our own words, the system prompt
-// or the results of tools. What an extension says is kept as it is.
+// or the results of tools. What an extension writes is kept as it is.
 func (t *translator) message(kind string, raw json.RawMessage) {
 	var e wire.MessageEvent
 	if !t.decode(kind, raw, &e) {
@@ -52,8 +52,8 @@ func (t *translator) message(kind string, raw json.RawMessage) {
 	}
 }
 
-// openMessage begins a message. Its id is one that no other opening of the
-// conversation gives.
+// openMessage begins a message. Its id is unique, also among the openings of the
+// conversation.
 func (t *translator) openMessage(u *turn, timestamp int64) *message {
 	t.messages++
 	u.text = &message{id: fmt.Sprintf("m%s-%d", strconv.FormatInt(timestamp, 36), t.messages), blocks: map[int]*block{}}
@@ -86,7 +86,7 @@ func (t *translator) blockDelta(item string, b *block, text string, raw json.Raw
 	t.content(link.Delta(b.thinking, item, text), raw)
 }
 
-// messageEnd takes a whole answer of the model, which is authoritative.
+// messageEnd handles a whole answer of the model, which is authoritative.
 func (t *translator) messageEnd(u *turn, m *wire.Message, raw json.RawMessage) {
 	u.last = outcome{seen: true, stop: m.StopReason, failed: m.ErrorMessage}
 	if u.text == nil {
@@ -178,10 +178,10 @@ type spending struct {
 	some    bool
 }
 
-// add counts an answer in, and says whether it used anything.
+// add adds an answer, and reports whether it used anything.
 func (s *spending) add(u wire.Usage) bool {
 	if u.Input+u.Output+u.CacheRead+u.CacheWrite+u.TotalTokens == 0 {
-		return false // an answer that was cut, of which the model's provider said nothing
+		return false // an answer that was cut, of which the model's provider reported nothing
 	}
 	s.some = true
 	s.sum.Input += u.Input
@@ -210,7 +210,7 @@ func (s *spending) usage() *core.Usage {
 	return u
 }
 
-// cost is nil where Pi knows no price: it says 0 then.
+// cost returns nil where Pi knows no price, which it reports as 0.
 func (s *spending) cost() *float64 {
 	if s.dollars <= 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/pi/internal/wire"
 )
 
-// response takes the answer to a command of ours.
+// response handles the answer to a command of ours.
 func (t *translator) response(raw []byte) {
 	var r wire.Response
 	if !t.decode(wire.TypeResponse, raw, &r) {
@@ -56,12 +56,12 @@ func (t *translator) answered(r wire.Response) (sentCommand, bool) {
 	return c, ok
 }
 
-// rejection is Pi's no to a command.
+// rejection returns Pi's refusal of a command.
 func rejection(r wire.Response) *core.Error {
 	return core.Errorf(core.TurnRejected, "Pi refused it: %s", r.Error)
 }
 
-// Steer takes the op.
+// Steer handles the op.
 func (t *translator) Steer(op core.Steer) *core.Error {
 	u := t.turn
 	if u == nil || u.name != op.TurnID || u.stopping {
@@ -77,7 +77,7 @@ func (t *translator) Steer(op core.Steer) *core.Error {
 	return nil
 }
 
-// steered takes the response to a steer. Pi keeps one that comes after its turn
+// steered handles the response to a steer. Pi keeps one that comes after its turn
 // for the next, which must not get it.
 func (t *translator) steered(tag steerTag, r wire.Response, raw json.RawMessage) {
 	if r.Success && t.turn != tag.turn {
@@ -93,7 +93,7 @@ func (t *translator) steered(tag steerTag, r wire.Response, raw json.RawMessage)
 	t.passed()
 }
 
-// late takes what was left in Pi's queue after a turn that was steered.
+// late handles what was left in Pi's queue after a turn that was steered.
 func (t *translator) late(tag lateTag, r wire.Response, raw json.RawMessage) {
 	var c wire.Cleared
 	if r.Success && json.Unmarshal(r.Data, &c) == nil && !slices.Contains(c.Steering, tag.text) {
@@ -104,7 +104,7 @@ func (t *translator) late(tag lateTag, r wire.Response, raw json.RawMessage) {
 	t.passed()
 }
 
-// Interrupt takes the op.
+// Interrupt handles the op.
 func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	switch u := t.turn; {
 	case u != nil && u.name == op.TurnID:
@@ -117,7 +117,7 @@ func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 	}
 	u := t.pending
 	u.interrupts = append(u.interrupts, op.ID)
-	if !u.sent { // Pi has never heard of it
+	if !u.sent { // it was never sent to Pi
 		t.pending = nil
 		t.accept(u, nil)
 		for _, op := range u.interrupts {
@@ -129,7 +129,7 @@ func (t *translator) Interrupt(op core.Interrupt) *core.Error {
 }
 
 // stop ends a turn: its dialogs first, since Pi does not abort while one is
-// open, then what it would go on with, then the run.
+// open, then what it would continue with, then the run.
 func (t *translator) stop(u *turn) {
 	t.dismissAll()
 	if u.stopping {
@@ -148,9 +148,9 @@ func (t *translator) abort(u *turn) {
 	t.call(wire.Command{Type: wire.Abort}, abortTag{u})
 }
 
-// aborted takes the response to an abort. Pi gives it after the run has
-// settled; if the turn still runs, the abort came to nothing or this release
-// does not say agent_settled.
+// aborted handles the response to an abort. Pi sends it after the run has
+// settled; if the turn still runs, the abort had no effect or this release
+// does not send agent_settled.
 func (t *translator) aborted(u *turn, r wire.Response, raw json.RawMessage) {
 	var err *core.Error
 	if !r.Success {

@@ -18,7 +18,7 @@ type turn struct {
 	own       uint64       // how many turns Pi had begun when it went out
 	tries     int
 	accepted  bool // the op was answered
-	begun     bool // TurnBegan was said
+	begun     bool // TurnBegan was reported
 	started   bool // agent_start was seen
 	over      bool // agent_end was, and no retry is announced
 	pauses    int  // retries and compactions under way
@@ -35,14 +35,14 @@ type turn struct {
 	aborts     int
 }
 
-// outcome is what the last message of the assistant says about the turn.
+// outcome is the result of a turn by the last message of the assistant.
 type outcome struct {
 	seen   bool
 	stop   string
 	failed string
 }
 
-// StartTurn takes the op. An error means that nothing was or will be sent.
+// StartTurn handles the op. An error means that nothing was or will be sent.
 func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 	if t.pending != nil {
 		return core.Errorf(core.CodeTurnInProgress, "Pi has not taken the turn before")
@@ -56,13 +56,13 @@ func (t *translator) StartTurn(op core.StartTurn) *core.Error {
 		return err
 	}
 	t.pending = &turn{name: op.TurnID, op: op.ID, ours: true, input: input}
-	t.prompt()
+	t.sendPending()
 	return nil
 }
 
-// prompt gives Pi the pending turn as soon as Pi is idle and everything that
+// sendPending sends Pi the pending turn as soon as Pi is idle and everything that
 // could get mixed up with it is answered.
-func (t *translator) prompt() {
+func (t *translator) sendPending() {
 	u := t.pending
 	if u == nil || u.sent || t.turn != nil || t.barrier > 0 {
 		return
@@ -75,10 +75,10 @@ func (t *translator) prompt() {
 	t.call(u.input, promptTag{u})
 }
 
-// prompted takes the response to a prompt.
+// prompted handles the response to a prompt.
 func (t *translator) prompted(u *turn, r wire.Response, raw json.RawMessage) {
 	if t.pending != u {
-		return // it was given up
+		return // it was withdrawn
 	}
 	if !r.Success {
 		t.refused(u, r, raw)
@@ -91,7 +91,7 @@ func (t *translator) prompted(u *turn, r wire.Response, raw json.RawMessage) {
 	u.input = wire.Command{} // it may be large
 	t.accept(u, raw)
 	var d wire.Disposition
-	_ = json.Unmarshal(r.Data, &d) // older releases give none
+	_ = json.Unmarshal(r.Data, &d) // older releases have none
 	switch {
 	case d.Disposition == wire.Handled:
 		t.finish(u, core.VerdictCompleted, core.Result{StopReason: wire.Handled}, raw)
@@ -100,12 +100,12 @@ func (t *translator) prompted(u *turn, r wire.Response, raw json.RawMessage) {
 	}
 }
 
-// refused takes Pi's no to a prompt. If Pi began a run by itself meanwhile,
+// refused handles Pi's refusal of a prompt. If Pi began a run by itself meanwhile,
 // the prompt waits for its end.
 func (t *translator) refused(u *turn, r wire.Response, raw json.RawMessage) {
 	if t.own > u.own && u.tries < maxTries && len(u.interrupts) == 0 {
 		u.sent = false
-		t.prompt()
+		t.sendPending()
 		return
 	}
 	t.pending = nil
@@ -123,10 +123,10 @@ func (t *translator) refused(u *turn, r wire.Response, raw json.RawMessage) {
 		t.OpDone(op, "", nil, nil)
 	}
 	t.OpDone(u.op, "", err, raw)
-	t.prompt()
+	t.sendPending()
 }
 
-// accept says that Pi has taken a turn of ours.
+// accept reports that Pi has taken a turn of ours.
 func (t *translator) accept(u *turn, raw json.RawMessage) {
 	if u.ours && !u.accepted {
 		u.accepted = true
@@ -134,7 +134,7 @@ func (t *translator) accept(u *turn, raw json.RawMessage) {
 	}
 }
 
-// begin says once that Pi runs a turn.
+// begin reports, once, that Pi runs a turn.
 func (t *translator) begin(u *turn, raw json.RawMessage) {
 	if !u.begun {
 		u.begun = true
@@ -142,7 +142,7 @@ func (t *translator) begin(u *turn, raw json.RawMessage) {
 	}
 }
 
-// run takes the milestones of a run.
+// run handles the beginning and the ends of a run.
 func (t *translator) run(kind string, raw json.RawMessage) {
 	if kind == wire.TypeAgentStart {
 		t.runStarted(raw)
@@ -178,7 +178,7 @@ func (t *translator) runStarted(raw json.RawMessage) {
 }
 
 // readState asks whether a turn whose run is over has settled, on releases that do
-// not say so.
+// not report it.
 func (t *translator) readState(u *turn) {
 	if t.settles || !u.over || u.pauses > 0 || u.reading {
 		return
@@ -187,7 +187,7 @@ func (t *translator) readState(u *turn) {
 	t.call(wire.Command{Type: wire.GetState}, stateTag{turn: u})
 }
 
-// stateRead takes the state that readState asked for.
+// stateRead handles the state that readState asked for.
 func (t *translator) stateRead(tag stateTag, r wire.Response, raw json.RawMessage) {
 	u := tag.turn
 	u.reading = false
@@ -202,7 +202,7 @@ func (t *translator) stateRead(tag stateTag, r wire.Response, raw json.RawMessag
 	case tag.abort && !busy: // it may have been faster than the abort
 		t.conclude(u, raw, !u.over || u.last.stop == wire.StopToolUse)
 	case busy || t.settles || !u.over || u.pauses > 0:
-		u.idleReads = 0 // the next milestone looks again
+		u.idleReads = 0 // the next record of the run starts another read
 	default:
 		if u.idleReads++; u.idleReads < settleReads {
 			t.readState(u)
@@ -212,7 +212,7 @@ func (t *translator) stateRead(tag stateTag, r wire.Response, raw json.RawMessag
 	}
 }
 
-// pause takes what Pi does between the runs of one turn.
+// pause handles what Pi does between the runs of one turn.
 func (t *translator) pause(kind string, raw json.RawMessage) {
 	u := t.turn
 	switch kind {
@@ -237,8 +237,7 @@ func (t *translator) pause(kind string, raw json.RawMessage) {
 	}
 }
 
-// conclude ends a turn by what its last message said. raw is the record that
-// says so.
+// conclude ends a turn by its last message. raw is the record that ends it.
 func (t *translator) conclude(u *turn, raw json.RawMessage, aborted bool) {
 	res := core.Result{StopReason: u.last.stop, Usage: u.spent.usage(), CostUSD: u.spent.cost()}
 	verdict := core.VerdictCompleted
@@ -253,7 +252,7 @@ func (t *translator) conclude(u *turn, raw json.RawMessage, aborted bool) {
 	t.finish(u, verdict, res, raw)
 }
 
-// finish ends the running turn for good and lets the next begin.
+// finish ends the running turn and lets the next begin.
 func (t *translator) finish(u *turn, verdict core.Verdict, res core.Result, raw json.RawMessage) {
 	t.closeItems(u)
 	t.dismissAll()
@@ -270,7 +269,7 @@ func (t *translator) finish(u *turn, verdict core.Verdict, res core.Result, raw 
 		t.content(core.Warning{Message: "A steering message came too late for its turn and was dropped.", Code: "steer_dropped"}, nil)
 		t.clear(clearTag{})
 	}
-	t.prompt()
+	t.sendPending()
 }
 
 // clear empties Pi's own queues, since what is left in them would go to the
@@ -281,8 +280,8 @@ func (t *translator) clear(tag any) {
 	t.call(wire.Command{Type: wire.ClearQueue}, tag)
 }
 
-// passed takes the answer to a command that held prompts back.
+// passed handles the answer to a command that held prompts back.
 func (t *translator) passed() {
 	t.barrier--
-	t.prompt()
+	t.sendPending()
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// lane says how a call is limited.
-type lane int
+// callClass says how a call is limited.
+type callClass int
 
 const (
-	laneTool   lane = iota // waits its turn
-	laneQuick              // never waits
-	laneStream             // lives as long as the client listens
-	lanes
+	classTool   callClass = iota // waits its turn
+	classQuick                   // never waits
+	classStream                  // lives as long as the client listens
+	callClasses
 )
 
 // codeBusy is the JSON-RPC code of a call refused for want of room: one of the
@@ -27,15 +27,15 @@ const codeBusy = -32000
 // calls is the table of calls in flight of one client, or of one principal: who is in it, who may
 // run, who was cancelled. It is safe for concurrent use.
 type calls struct {
-	turns chan struct{} // one token a running tool call
+	running chan struct{} // one token a running tool call
 
-	mu      sync.Mutex
-	live    map[string]*call
-	count   [lanes]int
-	limit   [lanes]int
-	bytes   int
-	closed  bool
-	drained chan struct{} // closed once closed and empty
+	mu       sync.Mutex
+	inFlight map[string]*call
+	count    [callClasses]int
+	limit    [callClasses]int
+	bytes    int
+	closed   bool
+	drained  chan struct{} // closed once closed and empty
 }
 
 var errEnding = &refusal{codeBusy, "the server is shutting down"}
@@ -47,42 +47,42 @@ type call struct {
 	cancel    context.CancelFunc
 	table     *calls
 	key       string
-	lane      lane
+	class     callClass
 	size      int
 	cancelled atomic.Bool // by the client: no response is due
-	turn      bool
+	hasTurn   bool
 	begun     atomic.Bool // its turn has come
 }
 
 func newCalls(maxCalls, streams int) *calls {
 	t := &calls{
-		turns:   make(chan struct{}, maxCalls),
-		live:    make(map[string]*call),
-		drained: make(chan struct{}),
+		running:  make(chan struct{}, maxCalls),
+		inFlight: make(map[string]*call),
+		drained:  make(chan struct{}),
 	}
-	t.limit[laneTool] = maxCalls + maxQueuedCalls
-	t.limit[laneQuick] = maxQuickCalls
-	t.limit[laneStream] = streams
+	t.limit[classTool] = maxCalls + maxQueuedCalls
+	t.limit[classQuick] = maxQuickCalls
+	t.limit[classStream] = streams
 	return t
 }
 
 // admit enters a call under its id. The caller must end it.
-func (t *calls) admit(ctx context.Context, id string, l lane, size int) (*call, *refusal) {
+func (t *calls) admit(ctx context.Context, id string, l callClass, size int) (*call, *refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
 		return nil, errEnding
-	case t.live[id] != nil:
+	case t.inFlight[id] != nil:
 		return nil, &refusal{mcp.INVALID_REQUEST, "a request with this id is still in flight"}
 	case t.count[l] >= t.limit[l]:
 		return nil, &refusal{codeBusy, fmt.Sprintf("too many calls in flight (%d): wait for some to finish", t.count[l])}
 	case t.bytes+size > maxHeldBytes:
 		return nil, &refusal{codeBusy, fmt.Sprintf("the calls in flight hold %d bytes: wait for some to finish", t.bytes)}
 	}
-	c := &call{table: t, key: id, lane: l, size: size}
+	c := &call{table: t, key: id, class: l, size: size}
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	t.live[id] = c
+	t.inFlight[id] = c
 	t.count[l]++
 	t.bytes += size
 	return c, nil
@@ -90,11 +90,11 @@ func (t *calls) admit(ctx context.Context, id string, l lane, size int) (*call, 
 
 // await blocks until it is the call's turn. It reports false when the call
 // was cancelled first.
-func (c *call) await() bool {
-	if c.lane == laneTool {
+func (c *call) waitTurn() bool {
+	if c.class == classTool {
 		select {
-		case c.table.turns <- struct{}{}:
-			c.turn = true
+		case c.table.running <- struct{}{}:
+			c.hasTurn = true
 		case <-c.ctx.Done():
 		}
 	}
@@ -105,23 +105,23 @@ func (c *call) await() bool {
 // end takes the call out of the table. Its response must have been written.
 func (c *call) end() {
 	c.cancel()
-	if c.turn {
-		<-c.table.turns
+	if c.hasTurn {
+		<-c.table.running
 	}
 	t := c.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.live, c.key)
-	t.count[c.lane]--
+	delete(t.inFlight, c.key)
+	t.count[c.class]--
 	t.bytes -= c.size
-	t.signal()
+	t.closeIfDrained()
 }
 
 // cancel ends the context of the call with this id, on behalf of the client.
 // It reports whether there is such a call: it may just have finished.
 func (t *calls) cancel(id string) bool {
 	t.mu.Lock()
-	c := t.live[id]
+	c := t.inFlight[id]
 	t.mu.Unlock()
 	if c == nil {
 		return false
@@ -142,9 +142,9 @@ func (c *call) abort() {
 func (t *calls) drain(grace time.Duration) int {
 	t.mu.Lock()
 	t.closed = true
-	t.signal()
-	for _, c := range t.live {
-		if c.lane == laneStream {
+	t.closeIfDrained()
+	for _, c := range t.inFlight {
+		if c.class == classStream {
 			c.cancel()
 		}
 	}
@@ -153,7 +153,7 @@ func (t *calls) drain(grace time.Duration) int {
 		return 0
 	}
 	t.mu.Lock()
-	for _, c := range t.live {
+	for _, c := range t.inFlight {
 		c.cancel()
 	}
 	t.mu.Unlock()
@@ -162,7 +162,7 @@ func (t *calls) drain(grace time.Duration) int {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.live)
+	return len(t.inFlight)
 }
 
 func (t *calls) wait(d time.Duration) bool {
@@ -178,7 +178,7 @@ func (t *calls) wait(d time.Duration) bool {
 
 // hold reserves room for size bytes of requests that are being read, beside
 // those that calls hold. It reports false when there is none.
-func (t *calls) hold(size int) bool {
+func (t *calls) reserveBytes(size int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.bytes+size > maxHeldBytes {
@@ -189,15 +189,15 @@ func (t *calls) hold(size int) bool {
 }
 
 // release undoes hold.
-func (t *calls) release(size int) {
+func (t *calls) releaseBytes(size int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes -= size
 }
 
-// signal closes drained once nothing is left; t.mu is held.
-func (t *calls) signal() {
-	if !t.closed || len(t.live) > 0 {
+// signalRoom closes drained once nothing is left; t.mu is held.
+func (t *calls) closeIfDrained() {
+	if !t.closed || len(t.inFlight) > 0 {
 		return
 	}
 	select {

@@ -10,14 +10,14 @@ import (
 
 func TestCallsAreAdmittedWithinEveryBound(t *testing.T) {
 	for name, tc := range map[string]struct {
-		lane lane
+		lane callClass
 		size int
 		want int // calls admitted
 	}{
-		"tools":   {laneTool, 1, 2 + maxQueuedCalls},
-		"quick":   {laneQuick, 1, maxQuickCalls},
-		"streams": {laneStream, 1, maxStreams},
-		"bytes":   {laneTool, maxHeldBytes / 4, 4},
+		"tools":   {classTool, 1, 2 + maxQueuedCalls},
+		"quick":   {classQuick, 1, maxQuickCalls},
+		"streams": {classStream, 1, maxStreams},
+		"bytes":   {classTool, maxHeldBytes / 4, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := newCalls(2, maxStreams)
@@ -43,18 +43,18 @@ func TestCallsAreAdmittedWithinEveryBound(t *testing.T) {
 func TestACallCancelledBeforeItsTurnNeverRunsEvenWhenATurnIsFree(t *testing.T) {
 	table := newCalls(1, maxStreams)
 	for i := range 100 { // a choice at random would show
-		c, refused := table.admit(t.Context(), fmt.Sprint(i), laneTool, 1)
+		c, refused := table.admit(t.Context(), fmt.Sprint(i), classTool, 1)
 		if refused != nil {
 			t.Fatal(refused)
 		}
 		table.cancel(fmt.Sprint(i))
-		if c.await() {
+		if c.waitTurn() {
 			t.Fatal("a cancelled call got its turn")
 		}
 		c.end()
 	}
-	c, refused := table.admit(t.Context(), "next", laneTool, 1)
-	if refused != nil || !c.await() {
+	c, refused := table.admit(t.Context(), "next", classTool, 1)
+	if refused != nil || !c.waitTurn() {
 		t.Errorf("a turn was lost: %v", refused)
 	}
 }
@@ -63,7 +63,7 @@ func TestDrainEndsStreamsAtOnceAndCallsAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newCalls(1, maxStreams)
 		ended := make(chan string, 2)
-		for id, l := range map[string]lane{"stream": laneStream, "tool": laneTool} {
+		for id, l := range map[string]callClass{"stream": classStream, "tool": classTool} {
 			c, refused := table.admit(context.Background(), id, l, 1)
 			if refused != nil {
 				t.Fatal(refused)
@@ -82,7 +82,7 @@ func TestDrainEndsStreamsAtOnceAndCallsAfterTheGrace(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}
-		if _, refused := table.admit(context.Background(), "late", laneQuick, 1); refused == nil {
+		if _, refused := table.admit(context.Background(), "late", classQuick, 1); refused == nil {
 			t.Error("a call was admitted after the end")
 		}
 	})

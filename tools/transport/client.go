@@ -13,21 +13,21 @@ import (
 // client is what a connection remembers of the client at its other end. It is
 // safe for concurrent use.
 type client struct {
-	id   string
-	asks *asks
+	id       string
+	requests *clientRequests
 
-	mu       sync.Mutex
-	facts    facts
-	greeted  bool // by the initialize handshake
-	version  string
-	logLevel mcp.LoggingLevel
-	uris     map[string]struct{} // resources/subscribe
-	streams  map[*stream]struct{}
+	mu          sync.Mutex
+	facts       clientFacts
+	initialized bool // by the initialize handshake
+	version     string
+	logLevel    mcp.LoggingLevel
+	uris        map[string]struct{} // resources/subscribe
+	streams     map[*stream]struct{}
 }
 
-// facts are what a client says of itself: once in the handshake, or with
+// clientFacts are what a client says of itself: once in the handshake, or with
 // every request from 2026-07-28 on.
-type facts struct {
+type clientFacts struct {
 	info         mcp.Implementation
 	capabilities mcp.ClientCapabilities
 }
@@ -44,26 +44,26 @@ type stream struct {
 }
 
 func newClient(id string) *client {
-	return &client{id: id, asks: newAsks()}
+	return &client{id: id, requests: newClientRequests()}
 }
 
-func (c *client) greet() {
+func (c *client) setInitialized() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.greeted = true
+	c.initialized = true
 }
 
-func (c *client) isGreeted() bool {
+func (c *client) isInitialized() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.greeted
+	return c.initialized
 }
 
-// listens reports whether notifications of no call have a way to the client.
-func (c *client) listens() bool {
+// canReceive reports whether notifications of no call have a way to the client.
+func (c *client) canReceive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.greeted || len(c.streams) > 0
+	return c.initialized || len(c.streams) > 0
 }
 
 func (c *client) openStream(s *stream) {
@@ -130,13 +130,13 @@ func (c *client) isSubscribed(uri string) bool {
 	return ok
 }
 
-// wanting returns whether the client as such wants a notification of no call,
+// receivers returns whether the client as such wants a notification of no call,
 // and the streams that do.
-func (c *client) wanting(n mcp.JSONRPCNotification) (plain bool, streams []*stream) {
+func (c *client) receivers(n mcp.JSONRPCNotification) (plain bool, streams []*stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	uri, isUpdate := updatedURI(n)
-	plain = c.greeted
+	plain = c.initialized
 	if isUpdate {
 		_, subscribed := c.uris[uri]
 		plain = plain && subscribed
@@ -182,4 +182,25 @@ func updatedURI(n mcp.JSONRPCNotification) (uri string, ok bool) {
 	}
 	uri, _ = n.Params.AdditionalFields["uri"].(string)
 	return uri, true
+}
+
+func (c *client) withFacts(f func(*clientFacts)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.facts)
+}
+
+func (c *client) setLogLevel(level mcp.LoggingLevel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logLevel = level
+}
+
+func (c *client) getLogLevel() mcp.LoggingLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logLevel == "" {
+		return mcp.LoggingLevelError
+	}
+	return c.logLevel
 }

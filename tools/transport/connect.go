@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -15,72 +13,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
-
-// ConnectOptions say which server Connect stands in front of.
-type ConnectOptions struct {
-	// URL is the server's, with its path.
-	URL string
-
-	// Name is what messages call the server; "" means URL.
-	Name string
-
-	// Token is the bearer token; "" sends none.
-	Token string
-
-	// TokenFrom is where Token comes from, for the message that the server does
-	// not know it.
-	TokenFrom string
-
-	// Directory is where the client works, as in HeaderDirectory; "" tells the
-	// server nothing.
-	Directory string
-
-	// Transport makes the requests; nil means a plain one. It must neither
-	// compress nor time out.
-	Transport *http.Transport
-
-	// Start is called when the server cannot be reached, by one goroutine at
-	// a time, and returns when it should be; nil only waits, and says in Log
-	// that it does.
-	Start func(ctx context.Context) error
-
-	// Patience is how long a request waits for a server that cannot be
-	// reached; 0 means DefaultPatience.
-	Patience time.Duration
-
-	// FirstPatience is the same as long as the server has never been reached;
-	// 0 means DefaultFirstPatience. Then Connect ends with ErrNoServer.
-	FirstPatience time.Duration
-
-	// Grace is as in Options.
-	Grace time.Duration
-
-	// Log receives what happens to the connection; nil means slog.Default().
-	Log *slog.Logger
-}
-
-func (o ConnectOptions) withDefaults() ConnectOptions {
-	if o.Transport == nil {
-		o.Transport = &http.Transport{}
-	}
-	if o.Transport.DialContext == nil {
-		o.Transport.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
-	}
-	if o.Name == "" {
-		o.Name = o.URL
-	}
-	o.Transport.MaxIdleConnsPerHost = maxIdle
-	o.Transport.DisableCompression = true
-	if o.Patience <= 0 {
-		o.Patience = DefaultPatience
-	}
-	if o.FirstPatience <= 0 {
-		o.FirstPatience = DefaultFirstPatience
-	}
-	common := Options{Grace: o.Grace, Log: o.Log}.withDefaults()
-	o.Grace, o.Log = common.Grace, common.Log
-	return o
-}
 
 // Connect serves one client over a pair of streams, as ServeStdio does, from
 // a server that runs somewhere else and outlives the client. Both eras pass.
@@ -101,15 +33,15 @@ func Connect(ctx context.Context, in io.Reader, out io.Writer, opts ConnectOptio
 	fresh := opts.Transport.Clone()
 	fresh.DisableKeepAlives = true
 	b := &bridge{
-		opts:     opts,
-		http:     &http.Client{Transport: opts.Transport},
-		fresh:    &http.Client{Transport: fresh},
-		in:       newLineReader(in, MaxMessage),
-		out:      newLineWriter(out),
-		inFlight: make(map[string]*relay),
-		safe:     make(map[string]bool),
-		uris:     make(map[string]struct{}),
-		hopeless: make(chan error, 1),
+		opts:      opts,
+		http:      &http.Client{Transport: opts.Transport},
+		fresh:     &http.Client{Transport: fresh},
+		in:        newLineReader(in, MaxMessage),
+		out:       newLineWriter(out),
+		inFlight:  make(map[string]*forwardedRequest),
+		safeTools: make(map[string]bool),
+		uris:      make(map[string]struct{}),
+		fatal:     make(chan error, 1),
 	}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer b.cancel()
@@ -127,29 +59,29 @@ type bridge struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	met      atomic.Bool // the server has answered once
-	away     atomic.Bool // it could not be reached since
-	hopeless chan error  // why there is no sense in going on
+	reached     atomic.Bool // the server has answered once
+	unreachable atomic.Bool // it could not be reached since
+	fatal       chan error  // why there is no sense in going on
 
-	starting sync.Mutex // held while the server is waited for
-	learning sync.Mutex // held while its tools are asked for
-	renewing sync.Mutex // held while the client is introduced
+	starting     sync.Mutex // held while the server is waited for
+	listingTools sync.Mutex // held while its tools are asked for
+	initializing sync.Mutex // held while the client is introduced
 
-	mu       sync.Mutex
-	inFlight map[string]*relay
-	ended    bool
-	safe     map[string]bool     // tools that may be called again
-	learned  bool                // safe has been told by a list
-	hello    []byte              // the client's initialize
-	epoch    int                 // how often it was introduced
-	session  string              // of the last introduction
-	version  string              // that it agreed on
-	uris     map[string]struct{} // subscribed to
-	level    []byte              // the last logging/setLevel
+	mu                sync.Mutex
+	inFlight          map[string]*forwardedRequest
+	ended             bool
+	safeTools         map[string]bool     // tools that may be called again
+	toolsListed       bool                // safe has been told by a list
+	initializeMessage []byte              // the client's initialize
+	epoch             int                 // how often it was introduced
+	session           string              // of the last introduction
+	version           string              // that it agreed on
+	uris              map[string]struct{} // subscribed to
+	level             []byte              // the last logging/setLevel
 }
 
-// relay is a request on its way.
-type relay struct {
+// forwardedRequest is a request on its way.
+type forwardedRequest struct {
 	envelope *envelope
 	message  []byte
 	ctx      context.Context
@@ -157,7 +89,7 @@ type relay struct {
 
 	cancelled  atomic.Bool // by the client: no response is due
 	subscribed bool        // by a stream that has something to say
-	own        bool        // ours, not the client's: its response is for us
+	internal   bool        // ours, not the client's: its response is for us
 }
 
 func (b *bridge) serve(ctx context.Context, in io.Reader) error {
@@ -171,8 +103,8 @@ func (b *bridge) serve(ctx context.Context, in io.Reader) error {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-b.out.failed:
-		err = fmt.Errorf("write to the client: %w", b.out.failure())
-	case err = <-b.hopeless:
+		err = fmt.Errorf("write to the client: %w", b.out.writeErr())
+	case err = <-b.fatal:
 	}
 	stopReading()
 	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
@@ -194,21 +126,21 @@ func (b *bridge) finish() {
 	empty := len(b.inFlight) == 0
 	b.mu.Unlock()
 	grace := b.opts.Grace
-	if b.out.failure() != nil || empty {
+	if b.out.writeErr() != nil || empty {
 		grace = 0
 	}
-	if !b.settled(grace) {
+	if !b.waitEmpty(grace) {
 		b.cancel()
-		b.settled(abandonAfter)
+		b.waitEmpty(abandonAfter)
 	}
-	b.part()
+	b.endSession()
 	b.cancel()
 	b.work.Wait()
-	b.out.settle(abandonAfter)
+	b.out.waitWritten(abandonAfter)
 }
 
-// settled waits until no request is in flight, at most so long.
-func (b *bridge) settled(d time.Duration) bool {
+// waitEmpty waits until no request is in flight, at most so long.
+func (b *bridge) waitEmpty(d time.Duration) bool {
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -254,25 +186,25 @@ func (b *bridge) read(ctx context.Context) error {
 // receive passes one message of the client on. The introduction and
 // notifications keep their place; requests do not wait for each other.
 func (b *bridge) receive(line []byte) {
-	e, refused := open(line)
+	e, refused := decodeEnvelope(line)
 	switch {
 	case refused != nil:
 		b.refuse(nil, refused.code, refused.message)
 	case e.isAnswer():
-		b.spawn(func() { b.answer(&e, line) })
+		b.goWork(func() { b.forwardAnswer(&e, line) })
 	case e.Method == "notifications/cancelled":
-		b.cancelled(&e, line)
+		b.forwardCancelled(&e, line)
 	case !e.hasID():
-		b.tell(&e, line)
+		b.forwardNotification(&e, line)
 	case mcp.MCPMethod(e.Method) == mcp.MethodInitialize:
-		b.introduce(&e, line)
+		b.forwardInitialize(&e, line)
 	default:
 		b.request(&e, line)
 	}
 }
 
-// spawn runs something that finish waits for. After the end it runs nothing.
-func (b *bridge) spawn(f func()) {
+// goWork runs something that finish waits for. After the end it runs nothing.
+func (b *bridge) goWork(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.ended {
@@ -282,9 +214,9 @@ func (b *bridge) spawn(f func()) {
 
 // request sends a request and passes on what comes back.
 func (b *bridge) request(e *envelope, line []byte) {
-	b.remember(e, line)
+	b.recordState(e, line)
 	ctx, cancel := context.WithCancel(b.ctx)
-	r := &relay{envelope: e, message: line, ctx: ctx, cancel: cancel}
+	r := &forwardedRequest{envelope: e, message: line, ctx: ctx, cancel: cancel}
 	key := string(e.ID)
 	b.mu.Lock()
 	if b.ended {
@@ -307,9 +239,9 @@ func (b *bridge) request(e *envelope, line []byte) {
 		b.refuse(e.ID, codeBusy, "too many calls in flight: wait for some to finish")
 		return
 	}
-	b.spawn(func() { // may come to nothing, but then nobody waits for the table
+	b.goWork(func() { // may come to nothing, but then nobody waits for the table
 		defer cancel()
-		if err := b.carry(ctx, r); err != nil && ctx.Err() == nil && !r.cancelled.Load() {
+		if err := b.deliver(ctx, r); err != nil && ctx.Err() == nil && !r.cancelled.Load() {
 			b.fail(e.ID, err)
 		}
 		b.mu.Lock()
@@ -322,7 +254,7 @@ func (b *bridge) request(e *envelope, line []byte) {
 // response. Before, the server is told and ends the response itself, after what
 // it still has to say in it: that it does not wait for an answer of the
 // client's any more.
-func (b *bridge) cancelled(e *envelope, line []byte) {
+func (b *bridge) forwardCancelled(e *envelope, line []byte) {
 	b.mu.Lock()
 	r := b.inFlight[string(e.Params.RequestID)]
 	b.mu.Unlock()
@@ -334,8 +266,8 @@ func (b *bridge) cancelled(e *envelope, line []byte) {
 		r.cancel()
 		return
 	}
-	b.spawn(func() {
-		if b.tell(e, line) {
+	b.goWork(func() {
+		if b.forwardNotification(e, line) {
 			_ = pause(r.ctx, withdrawTime)
 		}
 		r.cancel()
@@ -350,7 +282,7 @@ func (b *bridge) fail(id []byte, err error) {
 		return
 	}
 	select {
-	case b.hopeless <- err:
+	case b.fatal <- err:
 	default: // somebody was first
 	}
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,8 +16,8 @@ import (
 
 // What a bridge remembers of its client, and how it introduces it again.
 
-// introduced returns the session of the last introduction and its number.
-func (b *bridge) introduced() (session string, epoch int) {
+// currentSession returns the session of the last introduction and its number.
+func (b *bridge) currentSession() (session string, epoch int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.session, b.epoch
@@ -26,10 +25,10 @@ func (b *bridge) introduced() (session string, epoch int) {
 
 // introduce passes on the client's own introduction. Nothing else of the
 // client is read meanwhile: it could only be refused.
-func (b *bridge) introduce(e *envelope, line []byte) {
-	b.renewing.Lock()
-	body, err := b.greet(b.ctx, line)
-	b.renewing.Unlock()
+func (b *bridge) forwardInitialize(e *envelope, line []byte) {
+	b.initializing.Lock()
+	body, err := b.sendInitialize(b.ctx, line)
+	b.initializing.Unlock()
 	if err == nil {
 		err = b.pass(body)
 	}
@@ -38,22 +37,22 @@ func (b *bridge) introduce(e *envelope, line []byte) {
 		return
 	}
 	b.mu.Lock()
-	b.hello = line
+	b.initializeMessage = line
 	again := b.epoch > 1
 	b.mu.Unlock()
 	if !again {
-		b.spawn(b.listen)
+		b.goWork(b.listen)
 	}
 }
 
-// greet sends an introduction until the server answers. It returns the answer,
+// sendInitialize sends an introduction until the server answers. It returns the answer,
 // and takes over the session that it brought.
-func (b *bridge) greet(ctx context.Context, line []byte) ([]byte, error) {
+func (b *bridge) sendInitialize(ctx context.Context, line []byte) ([]byte, error) {
 	begun := time.Now()
 	for {
 		response, err := b.send(ctx, http.MethodPost, line, nil)
 		if errors.Is(err, errUnreachable) || errors.Is(err, errLost) {
-			if err := b.reach(ctx, begun); err != nil {
+			if err := b.waitReachable(ctx, begun); err != nil {
 				return nil, err
 			}
 			continue
@@ -61,13 +60,13 @@ func (b *bridge) greet(ctx context.Context, line []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		body, err := b.greeted(response)
+		body, err := b.readInitialize(response)
 		response.close()
 		return body, err
 	}
 }
 
-func (b *bridge) greeted(response *answerBody) ([]byte, error) {
+func (b *bridge) readInitialize(response *responseBody) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	var body []byte
 	var err error
@@ -107,7 +106,7 @@ func firstResponse(events *eventReader) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e, malformed := open(data); malformed == nil && e.Method == "" {
+		if e, malformed := decodeEnvelope(data); malformed == nil && e.Method == "" {
 			return data, nil
 		}
 	}
@@ -115,11 +114,11 @@ func firstResponse(events *eventReader) ([]byte, error) {
 
 // renew introduces the client again, unless somebody has since the epoch that
 // came to nothing.
-func (b *bridge) renew(ctx context.Context, epoch int) error {
-	b.renewing.Lock()
-	defer b.renewing.Unlock()
+func (b *bridge) reinitialize(ctx context.Context, epoch int) error {
+	b.initializing.Lock()
+	defer b.initializing.Unlock()
 	b.mu.Lock()
-	hello, known := b.hello, b.epoch > epoch
+	hello, known := b.initializeMessage, b.epoch > epoch
 	b.mu.Unlock()
 	switch {
 	case known:
@@ -128,11 +127,11 @@ func (b *bridge) renew(ctx context.Context, epoch int) error {
 		return errSessionGone
 	}
 	b.opts.Log.Info("introducing the client to the server again")
-	if _, err := b.greet(ctx, hello); err != nil {
+	if _, err := b.sendInitialize(ctx, hello); err != nil {
 		return err
 	}
-	session, _ := b.introduced()
-	b.repeat(ctx, session, "notifications/initialized", nil)
+	session, _ := b.currentSession()
+	b.resend(ctx, session, "notifications/initialized", nil)
 	b.mu.Lock()
 	level := b.level
 	uris := make([]string, 0, len(b.uris))
@@ -141,19 +140,19 @@ func (b *bridge) renew(ctx context.Context, epoch int) error {
 	}
 	b.mu.Unlock()
 	if level != nil {
-		b.repeat(ctx, session, string(mcp.MethodSetLogLevel), map[string]any{"level": json.RawMessage(level)})
+		b.resend(ctx, session, string(mcp.MethodSetLogLevel), map[string]any{"level": json.RawMessage(level)})
 	}
 	for _, uri := range uris {
-		b.repeat(ctx, session, string(mcp.MethodResourcesSubscribe), map[string]any{"uri": uri})
+		b.resend(ctx, session, string(mcp.MethodResourcesSubscribe), map[string]any{"uri": uri})
 		// Nobody knows what changed meanwhile.
 		_ = b.out.send(newNotification(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri}))
 	}
 	return nil
 }
 
-// repeat says again what the client said in an earlier session. The client has
+// resend says again what the client said in an earlier session. The client has
 // had its response.
-func (b *bridge) repeat(ctx context.Context, session, method string, params map[string]any) {
+func (b *bridge) resend(ctx context.Context, session, method string, params map[string]any) {
 	message := map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method}
 	if !strings.HasPrefix(method, "notifications/") {
 		message["id"], message["params"] = "connect", params
@@ -162,7 +161,7 @@ func (b *bridge) repeat(ctx context.Context, session, method string, params map[
 	if err != nil {
 		return
 	}
-	e, _ := open(line)
+	e, _ := decodeEnvelope(line)
 	response, err := b.send(ctx, http.MethodPost, line, b.headers(&e, line, session))
 	if err != nil {
 		b.opts.Log.Warn("a message could not be repeated", "method", method, "err", err)
@@ -172,13 +171,13 @@ func (b *bridge) repeat(ctx context.Context, session, method string, params map[
 	response.close()
 }
 
-// remember keeps what must be said again in the next session.
-func (b *bridge) remember(e *envelope, line []byte) {
+// recordState keeps what must be said again in the next session.
+func (b *bridge) recordState(e *envelope, line []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch mcp.MCPMethod(e.Method) {
 	case mcp.MethodResourcesSubscribe:
-		if len(b.uris) < maxFeed {
+		if len(b.uris) < maxBroadcasts {
 			b.uris[e.Params.URI] = struct{}{}
 		}
 	case mcp.MethodResourcesUnsubscribe:
@@ -195,70 +194,10 @@ func (b *bridge) remember(e *envelope, line []byte) {
 	}
 }
 
-// learn reads of a list of tools which of them may be called twice.
-func (b *bridge) learn(e *envelope, body []byte) {
-	if mcp.MCPMethod(e.Method) != mcp.MethodToolsList {
-		return
-	}
-	var list struct {
-		Result struct {
-			Tools []struct {
-				Name        string `json:"name"`
-				Annotations struct {
-					ReadOnly   bool `json:"readOnlyHint"`
-					Idempotent bool `json:"idempotentHint"`
-				} `json:"annotations"`
-			} `json:"tools"`
-		} `json:"result"`
-	}
-	if json.Unmarshal(body, &list) != nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.learned = true
-	for _, t := range list.Result.Tools {
-		if safe := t.Annotations.ReadOnly || t.Annotations.Idempotent; safe || b.safe[t.Name] {
-			b.safe[t.Name] = safe
-		}
-	}
-}
-
-// foundRepeatable asks the server for its tools, for a client that never did,
-// and reports whether the lost call may be made again.
-func (b *bridge) foundRepeatable(ctx context.Context, lost *relay) bool {
-	b.learning.Lock()
-	defer b.learning.Unlock()
-	b.mu.Lock()
-	learned := b.learned
-	b.mu.Unlock()
-	if !learned {
-		var body struct {
-			Params struct {
-				Meta json.RawMessage `json:"_meta,omitempty"`
-			} `json:"params"`
-		}
-		_ = json.Unmarshal(lost.message, &body) // open has read it
-		line, err := json.Marshal(map[string]any{
-			"jsonrpc": mcp.JSONRPC_VERSION, "id": "connect tools", "method": mcp.MethodToolsList, "params": body.Params})
-		if err != nil {
-			return false
-		}
-		e, refused := open(line)
-		if refused != nil {
-			return false
-		}
-		if err := b.carry(ctx, &relay{envelope: &e, message: line, own: true}); err != nil {
-			return false
-		}
-	}
-	return b.repeatable(lost.envelope)
-}
-
 // listen keeps the session's stream of what belongs to no call open.
 func (b *bridge) listen() {
 	for wait := retryFirst; b.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		session, epoch := b.introduced()
+		session, epoch := b.currentSession()
 		response, err := b.send(b.ctx, http.MethodGet, nil, b.headers(&envelope{}, nil, session))
 		if err == nil {
 			switch response.StatusCode {
@@ -269,7 +208,7 @@ func (b *bridge) listen() {
 				response.close()
 				return // the server has nothing to say
 			case http.StatusNotFound:
-				_ = b.renew(b.ctx, epoch)
+				_ = b.reinitialize(b.ctx, epoch)
 			}
 			response.close()
 		}
@@ -277,71 +216,13 @@ func (b *bridge) listen() {
 	}
 }
 
-// reach waits until the server can be reached, or has it started.
-func (b *bridge) reach(ctx context.Context, begun time.Time) error {
-	b.starting.Lock()
-	defer b.starting.Unlock()
-	patience := b.opts.Patience
-	if !b.met.Load() {
-		patience = b.opts.FirstPatience
-	}
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		response, err := b.send(ctx, http.MethodHead, nil, nil)
-		if err == nil {
-			response.close()
-			if response.StatusCode != http.StatusServiceUnavailable {
-				return nil
-			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Since(begun) > patience:
-			return b.given(cmp.Or(err, errUnreachable))
-		case b.opts.Start != nil && errors.Is(err, errUnreachable):
-			if err := b.opts.Start(ctx); err != nil {
-				return b.given(fmt.Errorf("starting the server: %w", err))
-			}
-		default:
-			b.complain(err, patience-time.Since(begun))
-		}
-		if err := pause(ctx, min(wait, max(patience-time.Since(begun), retryFirst))); err != nil {
-			return err
-		}
-	}
-}
-
-// given is the error of a wait that has been given up.
-func (b *bridge) given(err error) error {
-	if b.met.Load() {
-		return err
-	}
-	return &noServer{err}
-}
-
-// noServer is ErrNoServer with what was found instead.
-type noServer struct{ error }
-
-func (n *noServer) Is(target error) bool { return target == ErrNoServer }
-
-func (n *noServer) Unwrap() error { return n.error }
-
-// complain says at once that the server cannot be reached, and where it is
-// looked for: the client may not wait long enough to be told.
-func (b *bridge) complain(err error, left time.Duration) {
-	var why *unreachable
-	if errors.As(err, &why) && !b.away.Swap(true) {
-		b.opts.Log.Warn("the server cannot be reached; trying again", "server", why.server, "reason", why.reason, "for", left.Round(time.Second))
-	}
-}
-
-// part ends the session, if the server is there to be told.
-func (b *bridge) part() {
-	session, _ := b.introduced()
+// endSession ends the session, if the server is there to be told.
+func (b *bridge) endSession() {
+	session, _ := b.currentSession()
 	if session == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), partingTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), endSessionTime)
 	defer cancel()
 	if response, err := b.send(ctx, http.MethodDelete, nil, b.headers(&envelope{}, nil, session)); err == nil {
 		response.close()

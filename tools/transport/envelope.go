@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -37,7 +38,7 @@ func (r *refusal) Error() string { return r.message }
 // open decodes the envelope of a message. Wrong types inside an object are
 // left to mcp-go, which names the field; what is no request object at all is
 // refused here.
-func open(message []byte) (envelope, *refusal) {
+func decodeEnvelope(message []byte) (envelope, *refusal) {
 	var e envelope
 	if trimmed := bytes.TrimLeft(message, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		if !json.Valid(message) {
@@ -100,9 +101,9 @@ func errorReply(id json.RawMessage, code int, message string) reply {
 	return reply{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &mcp.JSONRPCErrorDetails{Code: code, Message: message}}
 }
 
-// named adds to the refusal of a resource which one it was, as the protocol
+// withURI adds to the refusal of a resource which one it was, as the protocol
 // recommends.
-func (e *envelope) named(response any) any {
+func (e *envelope) withURI(response any) any {
 	r, ok := response.(reply)
 	if !ok || r.Error == nil || r.Error.Data != nil || mcp.MCPMethod(e.Method) != mcp.MethodResourcesRead {
 		return response
@@ -114,7 +115,7 @@ func (e *envelope) named(response any) any {
 }
 
 // addressed puts the client's own id on a response of mcp-go.
-func addressed(id json.RawMessage, response mcp.JSONRPCMessage) any {
+func withID(id json.RawMessage, response mcp.JSONRPCMessage) any {
 	switch r := response.(type) {
 	case mcp.JSONRPCResponse:
 		if r.Result != nil && len(id) > 0 {
@@ -126,4 +127,18 @@ func addressed(id json.RawMessage, response mcp.JSONRPCMessage) any {
 		}
 	}
 	return response
+}
+
+func (e *envelope) decodeAnswer(method string, result any) error {
+	if e.Error != nil && string(e.Error) != "null" {
+		var refused mcp.JSONRPCErrorDetails
+		if err := json.Unmarshal(e.Error, &refused); err != nil {
+			return fmt.Errorf("%s: the client's error is malformed: %w", method, err)
+		}
+		return fmt.Errorf("%s: the client refused: %s (%d)", method, refused.Message, refused.Code)
+	}
+	if err := json.Unmarshal(e.Result, result); err != nil {
+		return fmt.Errorf("%s: the client's answer is malformed: %w", method, err)
+	}
+	return nil
 }

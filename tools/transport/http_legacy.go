@@ -32,7 +32,7 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 	defer s.leave()
 	switch {
 	case e.isAnswer():
-		s.client.asks.answer(*e)
+		s.client.requests.answer(*e)
 		w.WriteHeader(http.StatusAccepted)
 	case e.Method == "notifications/cancelled":
 		s.cancelCall(string(e.Params.RequestID))
@@ -41,23 +41,23 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 		h.handle(s.ctx, s.client, e, body, discard{}, func(any) error { return nil })
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		h.serve(inDirectory(s.ctx, r.Header), w, p, exchange{
+		h.serve(withDirectory(s.ctx, r.Header), w, p, exchange{
 			client: s.client, envelope: e, body: body, key: s.key(e.ID),
 			status: func(any) int { return http.StatusOK },
 			gone:   func(*call) func() { return nil },
-			begin: func(c *call, _ *answer) func() {
-				s.meet(c, string(e.ID))
-				return whenLost(r.Context(), c)
+			begin: func(c *call, _ *httpResponse) func() {
+				s.cancelIfEarly(c, string(e.ID))
+				return cancelWhenLost(r.Context(), c)
 			},
 		})
 	}
 }
 
-// whenLost ends a call some time after its connection is gone. Up to
+// cancelWhenLost ends a call some time after its connection is gone. Up to
 // 2025-11-25 that is no cancellation, so a short call may still do its work;
 // but a long one waits for nobody and must not keep its place, and one whose
-// turn has not come never begins. The returned function ends the watch.
-func whenLost(connection context.Context, c *call) (end func()) {
+// hasTurn has not come never begins. The returned function ends the watch.
+func cancelWhenLost(connection context.Context, c *call) (end func()) {
 	stop := context.AfterFunc(connection, func() {
 		if !c.begun.Load() {
 			c.cancel()
@@ -119,17 +119,17 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p *principal) {
 		return
 	}
 	defer s.leave()
-	stream, refused := p.calls.admit(s.ctx, h.nextID(), laneStream, 0)
+	stream, refused := p.calls.admit(s.ctx, h.nextID(), classStream, 0)
 	if refused != nil {
 		http.Error(w, refused.message, http.StatusTooManyRequests)
 		return
 	}
 	defer stream.end()
 	defer context.AfterFunc(r.Context(), stream.cancel)()
-	a := newAnswer(w, h.opts.KeepAlive, stream.cancel)
+	a := newHTTPResponse(w, h.opts.KeepAlive, stream.cancel)
 	defer a.close()
 	a.open()
-	s.feed.read(a, stream.ctx.Done())
+	s.broadcasts.read(a, stream.ctx.Done())
 }
 
 // delete ends a session at its client's wish.

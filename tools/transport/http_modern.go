@@ -30,17 +30,17 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 		gone:   func(c *call) func() { return c.cancel },
 	}
 	if mcp.MCPMethod(e.Method) == mcp.MethodSubscriptionsListen {
-		x.begin = func(_ *call, a *answer) func() { return h.listen(p, c, a) }
+		x.begin = func(_ *call, a *httpResponse) func() { return h.listen(p, c, a) }
 	}
 	ctx := context.WithValue(r.Context(), principalKey{}, p.name)
-	h.serve(inDirectory(ctx, r.Header), w, p, x)
+	h.serve(withDirectory(ctx, r.Header), w, p, x)
 }
 
 // listen lets a client receive what belongs to no call while its
 // subscriptions/listen lasts.
-func (h *Handler) listen(p *principal, c *client, a *answer) (end func()) {
+func (h *Handler) listen(p *principal, c *client, a *httpResponse) (end func()) {
 	a.open()
-	f := newFeed(c, h.log)
+	f := newBroadcastQueue(c, h.log)
 	stop := f.start(a)
 	if err := h.srv.RegisterSession(p.ctx, f); err != nil {
 		h.log.Error("registering a stream", "err", err)

@@ -84,13 +84,13 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 	c.mu.Unlock()
 	if surplus != nil {
-		hangUp(surplus)
+		closeNow(surplus)
 	}
 }
 
-// hangUp closes a connection without a farewell, which could block. The
+// closeNow closes a connection without a farewell, which could block. The
 // server notices and reports it closed.
-func hangUp(conn net.Conn) {
+func closeNow(conn net.Conn) {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = wrapped.NetConn()
 	}

@@ -12,13 +12,13 @@ import (
 // agreed on, kept from one request to the next. It belongs to the principal
 // that made it; its id is a name there and nowhere else.
 type httpSession struct {
-	id     string
-	owner  *principal
-	client *client
-	feed   *feed
-	ctx    context.Context // ends with the session
-	cancel context.CancelFunc
-	early  earlyCancels
+	id         string
+	owner      *principal
+	client     *client
+	broadcasts *broadcastQueue
+	ctx        context.Context // ends with the session
+	cancel     context.CancelFunc
+	early      earlyCancels
 
 	mu    sync.Mutex
 	busy  int       // requests and streams
@@ -28,12 +28,12 @@ type httpSession struct {
 
 func (h *Handler) newSession(p *principal) *httpSession {
 	s := &httpSession{id: rand.Text(), owner: p, client: newClient(h.nextID()), busy: 1}
-	s.feed = newFeed(s.client, h.log)
+	s.broadcasts = newBroadcastQueue(s.client, h.log)
 	s.ctx, s.cancel = context.WithCancel(p.ctx)
 	return s
 }
 
-// enter counts a request or stream in. It reports false when the session has
+// add counts a request or stream in. It reports false when the session has
 // ended; else the caller must leave.
 func (s *httpSession) enter() bool {
 	s.mu.Lock()
@@ -83,7 +83,7 @@ func (h *Handler) openSession(s *httpSession) bool {
 	if gone != nil {
 		h.endSession(gone)
 	}
-	if err := h.srv.RegisterSession(s.ctx, s.feed); err != nil {
+	if err := h.srv.RegisterSession(s.ctx, s.broadcasts); err != nil {
 		h.log.Error("registering a session", "err", err)
 	}
 	return true
@@ -112,11 +112,11 @@ func (h *Handler) endSession(s *httpSession) {
 	s.ended = true
 	s.mu.Unlock()
 	s.cancel()
-	s.client.asks.close()
+	s.client.requests.close()
 	h.srv.UnregisterSession(s.owner.ctx, s.client.id)
 }
 
-func (p *principal) all() []*httpSession {
+func (p *principal) sessionsCopy() []*httpSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := make([]*httpSession, 0, len(p.sessions))
@@ -136,12 +136,30 @@ func (h *Handler) sweep() {
 		case <-h.ctx.Done():
 			return
 		case now := <-tick.C:
-			for _, p := range h.everybody() {
-				stale := slices.DeleteFunc(p.all(), func(s *httpSession) bool { return s.idle(now) <= h.opts.SessionTTL })
+			for _, p := range h.principalsCopy() {
+				stale := slices.DeleteFunc(p.sessionsCopy(), func(s *httpSession) bool { return s.idle(now) <= h.opts.SessionTTL })
 				for _, s := range stale {
 					h.endSession(s)
 				}
 			}
 		}
+	}
+}
+
+// cancelCall acts on the client's cancellation of a request of the session,
+// also of one that is still to come. It is kept before the table is looked at,
+// and meet looks after the call has entered the table: one of them sees the
+// other.
+func (s *httpSession) cancelCall(id string) {
+	s.early.add(id)
+	if s.owner.calls.cancel(s.key([]byte(id))) {
+		s.early.take(id)
+	}
+}
+
+// meet cancels a call whose cancellation came before it.
+func (s *httpSession) cancelIfEarly(c *call, id string) {
+	if s.early.take(id) {
+		c.abort()
 	}
 }

@@ -1,10 +1,7 @@
 package transport
 
 import (
-	"log/slog"
 	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // Bounds of a connection. Those that a caller may change are in Options.
@@ -19,24 +16,24 @@ const (
 	// DefaultGrace is how long calls in flight may go on after end of input.
 	DefaultGrace = 2 * time.Second
 
-	maxQueuedCalls = 1024      // tool calls that wait their turn
-	maxQuickCalls  = 256       // control tools, lists, reads: calls that never wait
-	maxStreams     = 32        // open subscriptions/listen
-	maxHeldBytes   = 128 << 20 // requests of all calls in flight, in bytes
-	maxURIs        = 1024      // resources/subscribe of one client
-	maxURI         = 4096      // bytes of one of them
-	maxAsks        = 128       // requests to the client that await their answer
+	maxQueuedCalls    = 1024      // tool calls that wait their turn
+	maxQuickCalls     = 256       // control tools, lists, reads: calls that never wait
+	maxStreams        = 32        // open subscriptions/listen
+	maxHeldBytes      = 128 << 20 // requests of all calls in flight, in bytes
+	maxURIs           = 1024      // resources/subscribe of one client
+	maxURI            = 4096      // bytes of one of them
+	maxClientRequests = 128       // requests to the client that await their answer
 
 	abandonAfter = 500 * time.Millisecond // for cancelled calls, and for writes at the end
 
-	callNotices   = 64   // notifications of one call that wait to be written
-	callHeadroom  = 32   // of those, kept free for producers that race each other
-	feedNotices   = 64   // notifications of no call, before they are coalesced
-	maxFeed       = 1024 // coalesced notifications that wait to be written
-	maxUnwritten  = 1 << 20
-	maxSpareBytes = 1 << 20 // largest buffer kept for reuse
-	readBuffer    = 64 << 10
-	idleWorkers   = 64 // goroutines that wait for the next call
+	notificationBuffer   = 64   // notifications of one call that wait to be written
+	notificationHeadroom = 32   // of those, kept free for producers that race each other
+	broadcastBuffer      = 64   // notifications of no call, before they are coalesced
+	maxBroadcasts        = 1024 // coalesced notifications that wait to be written
+	maxUnwritten         = 1 << 20
+	maxSpareBytes        = 1 << 20 // largest buffer kept for reuse
+	readBuffer           = 64 << 10
+	idleWorkers          = 64 // goroutines that wait for the next call
 )
 
 // Bounds of HTTP. Those "a principal" are shared by all its connections.
@@ -49,23 +46,23 @@ const (
 	// waits, so that nobody between takes the connection for dead.
 	DefaultKeepAlive = 15 * time.Second
 
-	maxHeader       = 64 << 10         // bytes of a request's headers
-	headerTimeout   = 10 * time.Second // from the connection or first byte to the last header
-	bodyTimeout     = 60 * time.Second // for all of a body
-	strayTimeout    = time.Second      // for a body that nobody reads
-	idleTimeout     = 2 * time.Minute  // of a connection between requests
-	writeTimeout    = 30 * time.Second // for one write to a client that does not read
-	lostGrace       = 10 * time.Second // of a legacy call after its connection is gone
-	maxIdleConns    = 1500             // connections without a request; the oldest goes
-	maxConns        = 8192             // connections in all
-	maxSessions     = 1024             // legacy sessions a principal; the longest idle goes
-	maxBodies       = 2048             // requests a principal whose body is on its way
-	maxHTTPStreams  = 256              // GET and subscriptions/listen streams a principal
-	maxEarly        = 64               // cancellations a session that came before their request
-	maxEarlyID      = 256              // bytes of the id of such a request
-	earlyFor        = 10 * time.Second // that a cancellation waits for its request
-	bodyStep        = 64 << 10         // bytes, the first reservation for a body of unknown size
-	shutdownTimeout = time.Second      // for connections to close after the calls are done
+	maxHeader         = 64 << 10         // bytes of a request's headers
+	headerTimeout     = 10 * time.Second // from the connection or first byte to the last header
+	bodyTimeout       = 60 * time.Second // for all of a body
+	unreadBodyTimeout = time.Second      // for a body that nobody reads
+	idleTimeout       = 2 * time.Minute  // of a connection between requests
+	writeTimeout      = 30 * time.Second // for one write to a client that does not read
+	lostGrace         = 10 * time.Second // of a legacy call after its connection is gone
+	maxIdleConns      = 1500             // connections without a request; the oldest goes
+	maxConns          = 8192             // connections in all
+	maxSessions       = 1024             // legacy sessions a principal; the longest idle goes
+	maxBodies         = 2048             // requests a principal whose body is on its way
+	maxHTTPStreams    = 256              // GET and subscriptions/listen streams a principal
+	maxEarly          = 64               // cancellations a session that came before their request
+	maxEarlyID        = 256              // bytes of the id of such a request
+	earlyFor          = 10 * time.Second // that a cancellation waits for its request
+	bodyStep          = 64 << 10         // bytes, the first reservation for a body of unknown size
+	shutdownTimeout   = time.Second      // for connections to close after the calls are done
 )
 
 // Bounds of Connect.
@@ -78,65 +75,24 @@ const (
 	// never been a server: many clients give up a start after 30 s.
 	DefaultFirstPatience = 6 * time.Second
 
-	dialTime     = 3 * time.Second        // for a TCP connection to be made
-	silence      = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
-	retryFirst   = 50 * time.Millisecond  // before the server is tried again; doubles
-	retryLast    = 2 * time.Second        // the longest such wait
-	maxResponse  = 2 * MaxMessage         // one message of the server, in bytes
-	maxAttempts  = 5                      // of one request whose connection is lost each time
-	maxIdle      = 64                     // connections kept for the next requests
-	withdrawTime = 2 * time.Second        // for the server to end the response of a cancelled request
-	partingTime  = 500 * time.Millisecond // to tell the server that the session is over
-	maxRefusal   = 4 << 10                // of what the server says in a refusal, in bytes
+	dialTime       = 3 * time.Second        // for a TCP connection to be made
+	maxSilence     = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
+	retryFirst     = 50 * time.Millisecond  // before the server is tried again; doubles
+	retryLast      = 2 * time.Second        // the longest such wait
+	maxResponse    = 2 * MaxMessage         // one message of the server, in bytes
+	maxAttempts    = 5                      // of one request whose connection is lost each time
+	maxIdle        = 64                     // connections kept for the next requests
+	withdrawTime   = 2 * time.Second        // for the server to end the response of a cancelled request
+	endSessionTime = 500 * time.Millisecond // to tell the server that the session is over
+	maxRefusal     = 4 << 10                // of what the server says in a refusal, in bytes
 )
 
-// Options tune a transport. The zero value is ready to use.
-type Options struct {
-	// MaxCalls is how many tool calls run at once; 0 means DefaultMaxCalls.
-	MaxCalls int
+// Bounds of bearer tokens.
+const (
+	tokenBytes   = 32      // random bytes in a generated token
+	safeToken    = 16      // characters, fewer of which may be guessed
+	maxTokenFile = 1 << 20 // bytes
+)
 
-	// Grace is how long calls in flight may go on after end of input or after
-	// the end of the context; 0 means DefaultGrace, less than 0 no grace.
-	Grace time.Duration
-
-	// Control reports whether a tool acts on other calls. Its calls neither
-	// count against MaxCalls nor wait. It must be safe for concurrent use; nil
-	// means no such tool.
-	Control func(tool string) bool
-
-	// Log receives panics and faults of the connection; nil means
-	// slog.Default(). It must not write to the connection's output.
-	Log *slog.Logger
-}
-
-func (o Options) withDefaults() Options {
-	if o.MaxCalls <= 0 {
-		o.MaxCalls = DefaultMaxCalls
-	}
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
-	}
-	if o.Grace < 0 {
-		o.Grace = 0
-	}
-	if o.Control == nil {
-		o.Control = func(string) bool { return false }
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	return o
-}
-
-// lane says how the options limit a request.
-func (o *Options) lane(e *envelope) lane {
-	switch mcp.MCPMethod(e.Method) {
-	case mcp.MethodSubscriptionsListen:
-		return laneStream
-	case mcp.MethodToolsCall:
-		if !o.Control(e.Params.Name) {
-			return laneTool
-		}
-	}
-	return laneQuick
-}
+// parentPoll is how often WatchParent looks for the parent process.
+const parentPoll = time.Second

@@ -143,9 +143,9 @@ func (l *lineWriter) flush() {
 	l.room.Broadcast()
 }
 
-// settle waits until everything is written, the output fails or the time is
+// waitWritten waits until everything is written, the output fails or the time is
 // over.
-func (l *lineWriter) settle(d time.Duration) {
+func (l *lineWriter) waitWritten(d time.Duration) {
 	late := false
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
@@ -161,8 +161,8 @@ func (l *lineWriter) settle(d time.Duration) {
 	}
 }
 
-// failure returns the error of the first failed write.
-func (l *lineWriter) failure() error {
+// writeErr returns the error of the first failed write.
+func (l *lineWriter) writeErr() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err

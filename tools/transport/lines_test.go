@@ -102,7 +102,7 @@ func TestWritersWaitWhileTheClientDoesNotRead(t *testing.T) {
 		}
 		close(w.let)
 		group.Wait()
-		l.settle(abandonAfter)
+		l.waitWritten(abandonAfter)
 		total := 0
 		for _, s := range w.writes {
 			total += strings.Count(s, "\n")
@@ -119,7 +119,7 @@ func TestSettleDoesNotWaitForeverForAClientThatDoesNotRead(t *testing.T) {
 		l := newLineWriter(w)
 		go func() { _ = l.send(1) }()
 		synctest.Wait()
-		l.settle(abandonAfter)
+		l.waitWritten(abandonAfter)
 		close(w.let)
 	})
 }

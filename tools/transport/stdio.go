@@ -40,16 +40,16 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, in io.Reader, out io
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not ignored: children would inherit that
 	}
 	c := &stdio{
-		host:    host{srv: srv, log: opts.Log},
-		opts:    opts,
-		ctx:     context.WithoutCancel(ctx),
-		in:      newLineReader(in, MaxMessage),
-		out:     newLineWriter(out),
-		client:  newClient("stdio-" + rand.Text()),
-		calls:   newCalls(opts.MaxCalls, maxStreams),
-		workers: newWorkers(),
+		dispatcher: dispatcher{srv: srv, log: opts.Log},
+		opts:       opts,
+		ctx:        context.WithoutCancel(ctx),
+		in:         newLineReader(in, MaxMessage),
+		out:        newLineWriter(out),
+		client:     newClient("stdio-" + rand.Text()),
+		calls:      newCalls(opts.MaxCalls, maxStreams),
+		workers:    newWorkers(),
 	}
-	f := newFeed(c.client, c.log)
+	f := newBroadcastQueue(c.client, c.log)
 	defer f.start(c.out)()
 	if err := srv.RegisterSession(c.ctx, f); err != nil {
 		return fmt.Errorf("register session: %w", err)
@@ -61,7 +61,7 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, in io.Reader, out io
 
 // stdio is one connection: a client that is served over a pair of streams.
 type stdio struct {
-	host
+	dispatcher
 	opts    Options
 	ctx     context.Context // of calls: it does not end with the connection's
 	in      *lineReader
@@ -83,7 +83,7 @@ func (c *stdio) serve(ctx context.Context, in io.Reader) error {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-c.out.failed:
-		err = fmt.Errorf("write to the client: %w", c.out.failure())
+		err = fmt.Errorf("write to the client: %w", c.out.writeErr())
 	}
 	stopReading()
 	if d, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
@@ -95,15 +95,15 @@ func (c *stdio) serve(ctx context.Context, in io.Reader) error {
 
 // finish lets the calls in flight end and their responses leave.
 func (c *stdio) finish() {
-	c.client.asks.close()
+	c.client.requests.close()
 	grace := c.opts.Grace
-	if c.out.failure() != nil {
+	if c.out.writeErr() != nil {
 		grace = 0 // nobody can hear of their results
 	}
 	if left := c.calls.drain(grace); left > 0 {
 		c.log.Warn("calls still running at the end of the connection", "calls", left)
 	}
-	c.out.settle(abandonAfter)
+	c.out.waitWritten(abandonAfter)
 }
 
 // read takes messages until the end of input. After the end of ctx it takes
@@ -134,22 +134,22 @@ func (c *stdio) read(ctx context.Context) error {
 // receive routes one message. What is quick and must keep its place, like the
 // handshake and notifications, is handled here; requests get a goroutine.
 func (c *stdio) receive(line []byte) {
-	e, refused := open(line)
+	e, refused := decodeEnvelope(line)
 	switch {
 	case refused != nil:
 		c.refuse(nil, refused)
 	case e.isAnswer():
-		c.client.asks.answer(e)
+		c.client.requests.answer(e)
 	case e.Method == "notifications/cancelled":
 		c.calls.cancel(string(e.Params.RequestID))
-	case !e.hasID(), e.inPlace():
+	case !e.hasID(), e.handledInline():
 		c.handle(c.ctx, c.client, &e, line, c.out, c.out.post)
 	default:
 		c.dispatch(&e, line)
 	}
 }
 
-func (e *envelope) inPlace() bool {
+func (e *envelope) handledInline() bool {
 	switch mcp.MCPMethod(e.Method) {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLogLevel:
 		return true
@@ -158,14 +158,14 @@ func (e *envelope) inPlace() bool {
 }
 
 func (c *stdio) dispatch(e *envelope, line []byte) {
-	call, refused := c.calls.admit(c.ctx, string(e.ID), c.opts.lane(e), len(line))
+	call, refused := c.calls.admit(c.ctx, string(e.ID), c.opts.callClass(e), len(line))
 	if refused != nil {
 		c.refuse(e.ID, refused)
 		return
 	}
 	c.workers.run(func() {
 		defer call.end()
-		if call.await() {
+		if call.waitTurn() {
 			c.handle(call.ctx, c.client, e, line, c.out, func(response any) error {
 				if call.cancelled.Load() {
 					return nil

@@ -17,12 +17,6 @@ import (
 	"strings"
 )
 
-const (
-	tokenBytes   = 32      // of randomness in a generated token
-	safeToken    = 16      // characters, fewer of which may be guessed
-	maxTokenFile = 1 << 20 // bytes
-)
-
 // Tokens are the bearer tokens that a server accepts, and whom each stands
 // for. It does not change and keeps only hashes.
 type Tokens struct{ entries []tokenEntry }

@@ -10,7 +10,7 @@ import (
 )
 
 // Child is a CLI in memory, and the process.Runner that starts it. It ends when
-// it is stopped, as a good one does.
+// it is stopped, as a well-behaved one does.
 type Child struct {
 	Spec   process.Spec   // with which it was started
 	In     *ndjson.Reader // what is written to it
@@ -31,7 +31,7 @@ type Child struct {
 	stops int
 }
 
-// NewChild makes a child that nobody has started.
+// NewChild returns a child that nobody has started.
 func NewChild() *Child {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

@@ -1,4 +1,4 @@
-// Package clitest helps tests of an adapter to hold a CLI: a real one that is
+// Package clitest helps tests of an adapter to run a CLI: a real one that is
 // installed, in a network of its own where the machine allows one, or one in
 // memory that the test plays. It is for tests only; internal/conntest is for what
 // the adapter makes of the CLI.
@@ -17,7 +17,7 @@ import (
 // requireVar makes a CLI that is not installed a failure.
 const requireVar = "HARNESS_MCP_REQUIRE_CLIS"
 
-// Find gives the absolute path of a real CLI: the one that a variable names, or
+// Find returns the absolute path of a real CLI: the one that a variable names, or
 // the first file that matches a pattern. Without one it skips the test.
 func Find(t testing.TB, variable, pattern string) string {
 	t.Helper()
@@ -45,7 +45,7 @@ func Find(t testing.TB, variable, pattern string) string {
 	return ""
 }
 
-// Running gives the pids of processes whose command line has the words, which
+// Running returns the pids of processes whose command line has the words, which
 // takes Linux's /proc.
 func Running(words string) []int {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")

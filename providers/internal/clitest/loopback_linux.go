@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopbackVar says how the tests run: in a network of their own, or plainly.
+// loopbackVar is how the tests run: in a network of their own, or without one.
 const loopbackVar = "HARNESS_MCP_TEST_LOOPBACK"
 
 // EnterLoopback runs the test binary again in a network namespace with nothing

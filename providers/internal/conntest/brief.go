@@ -55,7 +55,7 @@ func JSON(v any) string {
 	return b.String()
 }
 
-// given is a struct as JSON without the fields that say nothing, so that a new
+// given returns a struct as JSON without its zero fields, so that a new
 // field changes no golden file.
 func given(v any) string {
 	fields := map[string]any{}

@@ -1,6 +1,6 @@
-// Package conntest helps tests of an adapter to talk to a Conn: it reads all
-// notices, waits for the one that a test needs, and holds the whole
-// conversation to what every Conn promises. It is for tests only.
+// Package conntest helps tests of an adapter to use a Conn: it reads all notices,
+// waits for the one that a test needs, and checks the whole conversation against
+// the rules of every Conn. It is for tests only.
 package conntest
 
 import (
@@ -17,7 +17,7 @@ import (
 // MaxWait is how long a test waits for what has to come.
 const MaxWait = 60 * time.Second
 
-// Recorder reads a Conn to its end and keeps what it said.
+// Recorder reads a Conn to its end and keeps the notices.
 type Recorder struct {
 	t    *testing.T
 	Conn core.Conn
@@ -85,7 +85,7 @@ func (r *Recorder) Ended() error {
 	}
 }
 
-// Until waits for a notice that was not looked at before and gives it.
+// Until waits for a notice that was not looked at before and returns it.
 func (r *Recorder) Until(what string, ok func(core.Notice) bool) core.Notice {
 	r.t.Helper()
 	late := time.After(MaxWait)
@@ -112,7 +112,7 @@ func (r *Recorder) Until(what string, ok func(core.Notice) bool) core.Notice {
 	}
 }
 
-// All gives what came so far.
+// All returns what came so far.
 func (r *Recorder) All() []core.Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,13 +128,13 @@ func (r *Recorder) Summary() string {
 	return b.String()
 }
 
-// NextOp gives an op its id.
+// NextOp returns the id of the next op.
 func (r *Recorder) NextOp() core.OpID {
 	r.ops++
 	return r.ops
 }
 
-// Send hands over an op, which must be taken, and gives its id.
+// Send sends an op, which must be taken, and returns its id.
 func (r *Recorder) Send(op core.Op) core.OpID {
 	r.t.Helper()
 	r.mu.Lock()
@@ -184,7 +184,7 @@ func Content[P core.Payload](r *Recorder) P {
 	return n.(core.Content).Payload.(P)
 }
 
-// Contents gives all payloads of a type so far.
+// Contents returns all payloads of a type so far.
 func Contents[P core.Payload](r *Recorder) []P {
 	var list []P
 	for _, n := range r.All() {

@@ -12,15 +12,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Line is one line of a recorded conversation with a real CLI. Dir says what it
-// is: "->" what the client said, "<-" what the CLI said; an adapter's recordings
-// may have words of their own beside these.
+// Line is one line of a recorded conversation with a real CLI. Dir is its
+// direction: "->" from the client, "<-" from the CLI; an adapter's recordings may
+// have further values.
 type Line struct {
 	Dir string          `json:"dir"`
 	Msg json.RawMessage `json:"msg"`
 }
 
-// Recordings gives the files of an adapter's recordings, of which there must be
+// Recordings returns the files of an adapter's recordings, of which there must be
 // some.
 func Recordings(t testing.TB) []string {
 	t.Helper()
@@ -52,8 +52,8 @@ func ReadRecording(t testing.TB, file string) []Line {
 	return lines
 }
 
-// Golden holds what becomes of every recording to the golden file beside it,
-// which -update writes anew.
+// Golden compares what becomes of every recording with the golden file beside it,
+// which -update rewrites.
 func Golden(t *testing.T, play func(t *testing.T, file string) string) {
 	t.Helper()
 	for _, file := range Recordings(t) {
@@ -74,7 +74,7 @@ func Golden(t *testing.T, play func(t *testing.T, file string) string) {
 	}
 }
 
-// compare shows where two texts part.
+// compare reports the first line in which two texts differ.
 func compare(t *testing.T, want, got []string) {
 	t.Helper()
 	for i := range max(len(want), len(got)) {

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// ErrGone says that the other side ended before it answered.
+// ErrGone means that the other side ended before it answered.
 var ErrGone = errors.New("jsonrpc: the peer is gone")
 
 // exchange is the tag of a request that somebody waits for.
@@ -17,7 +17,7 @@ type exchange struct {
 
 // Ask sends a request and waits for its response, as the steps of an opening
 // need it. The reader, who calls Answered with every message, runs take on the
-// result in its place among the messages; what take says is what Ask gives.
+// result in its place among the messages; Ask returns take's error.
 //
 // Errors: those of Call, an *Error, ErrGone when gone is closed first, ctx's.
 func (p *Peer) Ask(ctx context.Context, gone <-chan struct{}, method string, params any, take func(json.RawMessage) error) error {
@@ -35,8 +35,8 @@ func (p *Peer) Ask(ctx context.Context, gone <-chan struct{}, method string, par
 	}
 }
 
-// Answered says whether a message is the response to an Ask, and if so hands it
-// over.
+// Answered reports whether a message is the response to an Ask, and if so passes
+// it on.
 func Answered(m Message) bool {
 	if m.Call == nil {
 		return false

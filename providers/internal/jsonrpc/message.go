@@ -4,7 +4,7 @@
 // Both sides ask and both sides answer, and each side numbers its own
 // requests: the same id may be open in both directions at once. Ids of the
 // other side are kept as they came, number or string, and go back byte for
-// byte. The other side's order is kept: Recv gives messages one by one and
+// byte. The other side's order is kept: Recv returns messages one by one and
 // runs nothing, so whoever reads decides what happens before the next message.
 //
 // Sending never waits: a frame goes into a bounded outbox.
@@ -18,10 +18,10 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
-// Kind says what a message is.
+// Kind is the kind of a message.
 type Kind int
 
-// The kinds of messages that Recv gives.
+// The kinds of messages that Recv returns.
 const (
 	Invalid      Kind = iota // not a JSON-RPC message; Raw is nil, Line has it
 	Request                  // asks for an answer with the same ID
@@ -56,7 +56,7 @@ type Error struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Error gives code and message.
+// Error returns code and message.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
 // Codes of JSON-RPC errors.
@@ -65,7 +65,7 @@ const (
 	CodeInternal       = -32603
 )
 
-// envelope is any frame. Pointers tell null and absent apart where it matters.
+// envelope is any frame. Pointers distinguish null from absent where it matters.
 type envelope struct {
 	Version string          `json:"jsonrpc,omitempty"`
 	ID      json.RawMessage `json:"id,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestALongFrameIsTakenApartWithoutACopy(t *testing.T) {
+func TestALongFrameIsDecodedWithoutACopy(t *testing.T) {
 	text := strings.Repeat("x", 8<<20)
 	for kind, form := range map[Kind]string{
 		Notification: `{"method":"m","params":{"text":"%s"}}`,

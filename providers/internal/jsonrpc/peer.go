@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers/internal/ndjson"
 )
 
-// ErrTooMany says that a request was not sent.
+// ErrTooMany means that a request was not sent.
 var ErrTooMany = errors.New("jsonrpc: too many requests wait for a response")
 
 // Options of a peer.
@@ -20,7 +20,7 @@ type Options struct {
 }
 
 // Peer is one end of a conversation. Recv belongs to one goroutine; all other
-// methods may be called from anywhere. What sends a frame gives the errors of
+// methods may be called from anywhere. What sends a frame returns the errors of
 // ndjson.Outbox, and its written, if any, is the Outbox's.
 type Peer struct {
 	in      *ndjson.Reader
@@ -43,7 +43,7 @@ func NewPeer(in io.Reader, out io.Writer, opts Options) *Peer {
 	}
 }
 
-// Recv gives the next message. Its error is that of the pipe, io.EOF at a
+// Recv returns the next message. Its error is that of the pipe, io.EOF at a
 // clean end, or *ndjson.TooLongError; nothing can be read after it.
 func (p *Peer) Recv() (Message, error) {
 	line, err := p.in.Next()
@@ -69,7 +69,7 @@ func (p *Peer) Call(method string, params, tag any, written func()) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock() // until the call is known, lest its response be faster
+	p.mu.Lock() // until the call is known, or its response could be faster
 	defer p.mu.Unlock()
 	if len(p.calls) >= maxCalls {
 		return ErrTooMany

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair gives a peer and the other side's ends of its pipes.
+// pair returns a peer and the other side's ends of its pipes.
 func pair(t *testing.T, opts Options) (p *Peer, lines *bufio.Scanner, say func(string)) {
 	t.Helper()
 	inR, inW := io.Pipe()
@@ -88,7 +88,7 @@ func TestResponsesFindTheirCallsAndRequestsKeepTheirIDs(t *testing.T) {
 	}
 }
 
-func TestDecodeSaysWhatAFrameIs(t *testing.T) {
+func TestDecodeReportsWhatAFrameIs(t *testing.T) {
 	kinds := map[string]Kind{
 		`{"method":"m"}`:                   Notification,
 		`{"method":"m","id":null}`:         Notification,
@@ -143,7 +143,7 @@ func TestOutboxIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestWrittenHearsOfTheFrameInThePipe(t *testing.T) {
+func TestWrittenIsCalledWhenTheFrameIsInThePipe(t *testing.T) {
 	p, lines, _ := pair(t, Options{})
 	heard := make(chan string, 3)
 	tell := func(what string) func() { return func() { heard <- what } }

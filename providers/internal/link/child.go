@@ -18,10 +18,10 @@ import (
 // Start starts an agent. name is the agent's in sentences, hint the next step
 // when it cannot be started at all.
 //
-// secrets are what the agent knows beside its environment, and the log must not.
+// secrets are what the agent knows besides its environment and what must not be logged.
 //
-// Errors: CodeProviderNotReady, or what the runner said of something that is not
-// the agent's fault, such as a wrong directory.
+// Errors: CodeProviderNotReady, or the runner's error of something that is not the
+// agent's fault, such as a wrong directory.
 func Start(ctx context.Context, r process.Runner, spec process.Spec, name, hint string, secrets ...string) (process.Child, error) {
 	child, err := r.Start(ctx, spec)
 	switch core.CodeOf(err) {
@@ -40,7 +40,7 @@ type started struct {
 	secrets []string
 }
 
-// Secrets gives the secrets of what a session configures: its MCP servers, and
+// Secrets returns the secrets of what a session configures: its MCP servers, and
 // the options of its provider.
 func Secrets(cfg core.SessionConfig) (secrets []string) {
 	for _, raw := range cfg.MCPServers {
@@ -59,8 +59,8 @@ func Abandon(c core.Conn) {
 	_ = c.Close(gone)
 }
 
-// Child is the process behind a Conn. It keeps the end of what the process says
-// on stderr, explains the end of its output, and ends it once. Any goroutine may
+// Child is the process behind a Conn. It keeps the end of what the process writes
+// to stderr, explains the end of its output, and ends it once. Any goroutine may
 // use it.
 type Child struct {
 	process.Child
@@ -71,15 +71,15 @@ type Child struct {
 	once     sync.Once
 	closing  chan struct{} // closed when Close began
 	finished chan struct{} // closed when nothing is left
-	stopErr  error         // of the stop; valid after finished
+	stopErr  error         // of stop; valid after finished
 	stderr   chan struct{} // closed when stderr has been read to its end
 
 	mu   sync.Mutex
 	tail []byte // the end of stderr
 }
 
-// NewChild takes a process that was just started, and begins to read its
-// stderr. name is the agent's in sentences. Close has to be called.
+// NewChild returns the Child of a process that was just started, and begins to
+// read its stderr. name is the agent's in sentences. Close has to be called.
 func NewChild(child process.Child, name string, log *slog.Logger) *Child {
 	c := &Child{Child: child, name: name, log: log, closing: make(chan struct{}), finished: make(chan struct{}), stderr: make(chan struct{})}
 	var secrets []string
@@ -103,8 +103,8 @@ func (c *Child) Wait() { c.readers.Wait() }
 // Closing is closed when Close has begun.
 func (c *Child) Closing() <-chan struct{} { return c.closing }
 
-// Drain reads the rest of stdout and drops it, so that the agent can end in
-// peace.
+// Drain reads the rest of stdout and drops it, so that the agent can end
+// normally.
 func (c *Child) Drain() { _, _ = io.Copy(io.Discard, c.Stdout()) }
 
 // readStderr keeps the end of stderr. It may quote the environment, so it goes
@@ -116,7 +116,7 @@ func (c *Child) readStderr(secrets []string) {
 		filter = redact.New(secrets).TextFilter()
 	}
 	var logged []byte
-	buf := make([]byte, 4<<10)
+	buf := make([]byte, stderrRead)
 	for {
 		n, err := c.Child.Stderr().Read(buf)
 		c.mu.Lock()
@@ -143,17 +143,17 @@ func keepEnd(tail []byte) []byte {
 	return tail
 }
 
-// Said is the end of what the process has said on stderr so far. It may quote
-// the environment: it is to be searched, not shown.
-func (c *Child) Said() string {
+// StderrEnd returns the end of what the process has written to stderr so far. It
+// may quote the environment: it is to be searched, not shown.
+func (c *Child) StderrEnd() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.tail)
 }
 
-// lastWords gives the first line of stderr that has one of the phrases.
-func (c *Child) lastWords(phrases []string) string {
-	for l := range strings.Lines(c.Said()) {
+// firstLineWith returns the first line of stderr that has one of the phrases.
+func (c *Child) firstLineWith(phrases []string) string {
+	for l := range strings.Lines(c.StderrEnd()) {
 		for _, p := range phrases {
 			if strings.Contains(l, p) {
 				return ": " + strings.TrimSpace(l)
@@ -173,12 +173,12 @@ func (c *Child) HasEnded() bool {
 	}
 }
 
-// Ended says how the process ended; it is valid after Done.
+// Ended returns how the process ended; it is valid after Done.
 func (c *Child) Ended() error { return fmt.Errorf("it ended: %s", ExitText(c.Exit())) }
 
 // Lost explains an error of stdout: by the exit status, and by the line of
 // stderr that has one of the phrases that may be repeated to callers. It waits a
-// moment for the process to end, and gives nil when that was Close's doing.
+// moment for the process to end, and returns nil when Close has begun.
 //
 // Errors: CodeSessionUnavailable.
 func (c *Child) Lost(err error, phrases ...string) error {
@@ -187,12 +187,12 @@ func (c *Child) Lost(err error, phrases ...string) error {
 	select {
 	case <-c.closing:
 	case <-c.Done():
-		select { // the last line may still be on its way
+		select { // the last line may still be under way
 		case <-c.stderr:
 		case <-c.closing:
 		case <-wait.C:
 		}
-		err = fmt.Errorf("%w%s", c.Ended(), c.lastWords(phrases))
+		err = fmt.Errorf("%w%s", c.Ended(), c.firstLineWith(phrases))
 	case <-wait.C:
 		if errors.Is(err, io.EOF) {
 			err = errors.New("it closed its output")
@@ -206,7 +206,7 @@ func (c *Child) Lost(err error, phrases ...string) error {
 	}
 }
 
-// ExitText says how a process ended.
+// ExitText returns how a process ended.
 func ExitText(e process.Exit) string {
 	switch {
 	case e.Signal != "":
@@ -233,7 +233,7 @@ func (c *Child) Close(ctx context.Context, stop func(context.Context) error) err
 	select {
 	case <-c.finished:
 	case <-ctx.Done():
-		_ = c.Kill() // joins a polite stop and overtakes it
+		_ = c.Kill() // may run beside Stop, which then returns
 		<-c.finished
 	}
 	if c.stopErr != nil {

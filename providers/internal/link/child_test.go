@@ -37,11 +37,11 @@ func stopping(c *Child) func(context.Context) error {
 	}
 }
 
-func TestLostSaysHowTheProcessEnded(t *testing.T) {
+func TestLostReportsHowTheProcessEnded(t *testing.T) {
 	play(t, func(t *testing.T, f *clitest.Child, c *Child) {
 		_, _ = io.WriteString(f.ErrOut, "the token is swordfish\n  Unknown option: --x \n")
 		f.End(process.Exit{Code: 7})
-		c.Wait() // what was said is read
+		c.Wait() // stderr is read to its end
 		err := c.Lost(io.EOF, "Unknown option")
 		if core.CodeOf(err) != core.CodeSessionUnavailable || !strings.HasSuffix(err.Error(), "the connection to Agent was lost: it ended: exit code 7: Unknown option: --x") {
 			t.Error(err)
@@ -92,7 +92,7 @@ func TestLostDoesNotWaitForAProcessThatLivesOn(t *testing.T) {
 }
 
 func TestLostIsNothingOnceCloseHasBegun(t *testing.T) {
-	for range 100 { // both reasons are there: none may win by chance
+	for range 100 { // both reasons are there: the result must not depend on chance
 		play(t, func(t *testing.T, f *clitest.Child, c *Child) {
 			f.End(process.Exit{Code: 1})
 			if err := c.Close(t.Context(), stopping(c)); err != nil {
@@ -105,7 +105,7 @@ func TestLostIsNothingOnceCloseHasBegun(t *testing.T) {
 	}
 }
 
-func TestCloseStopsOnceAndGivesEverybodyTheOutcome(t *testing.T) {
+func TestCloseStopsOnceAndReturnsTheSameOutcome(t *testing.T) {
 	stuck := errors.New("stuck")
 	synctest.Test(t, func(t *testing.T) {
 		f := clitest.NewChild()
@@ -149,7 +149,7 @@ func TestOnlyTheEndOfStderrIsKept(t *testing.T) {
 		}
 		_ = f.ErrOut.Close()
 		c.Wait()
-		if said := c.Said(); len(said) != maxStderr || !strings.HasSuffix(said, "xlast") {
+		if said := c.StderrEnd(); len(said) != maxStderr || !strings.HasSuffix(said, "xlast") {
 			t.Errorf("%d bytes are kept", len(said))
 		}
 	})
@@ -160,7 +160,7 @@ type starter struct{ err error }
 
 func (s starter) Start(context.Context, process.Spec) (process.Child, error) { return nil, s.err }
 
-func TestStartTellsAMissingAgentFromAWrongWish(t *testing.T) {
+func TestStartTellsAMissingAgentFromAWrongArgument(t *testing.T) {
 	for code, want := range map[core.Code]core.Code{
 		core.CodeNotFound:      core.CodeProviderNotReady,
 		core.CodeInternal:      core.CodeProviderNotReady,

@@ -13,7 +13,7 @@ import (
 
 // Translator turns an agent's messages into notices, and ops into frames of type
 // F. It is pure: it does no I/O and has no lock, goroutine or clock. A Conn calls
-// it with its lock held, and carries out what Take returns before the next call.
+// it with its lock held, and does what Take returns before the next call.
 //
 // A method that takes an op returns an error to reject it.
 type Translator[F any] interface {
@@ -54,7 +54,7 @@ func Do[F any](t Translator[F], op core.Op) {
 	}
 }
 
-// Agent is what a Conn has to know about the agent behind it.
+// Agent is what a Conn has to know about its agent.
 type Agent[F any] struct {
 	Name       string // in sentences
 	Translator Translator[F]
@@ -105,7 +105,7 @@ func NewConn[F any](child process.Child, log *slog.Logger, a Agent[F]) *Conn[F] 
 // Start starts the reader.
 func (c *Conn[F]) Start() { c.Child.Go(c.read) }
 
-// Ready returns what the opening found out.
+// Ready returns the facts that the opening found.
 func (c *Conn[F]) Ready() core.Ready { return c.Opened }
 
 // Recv returns the next notice. One goroutine calls it.
@@ -127,7 +127,7 @@ func (c *Conn[F]) Send(op core.Op) error {
 	return nil
 }
 
-// Step runs a step of the translator and carries out what it asks for. It does
+// Step runs a step of the translator and does what it asks for. It does
 // nothing once the connection is lost, which Recv reports. Mu must not be held.
 func (c *Conn[F]) Step(step func()) {
 	c.Mu.Lock()
@@ -154,7 +154,7 @@ func (c *Conn[F]) Await(ctx context.Context, step func(done func())) error {
 	}
 }
 
-// apply carries out what the translator asks for; Mu is held.
+// apply does what the translator asks for; Mu is held.
 func (c *Conn[F]) apply() error {
 	out := c.agent.Translator.Take()
 	c.Inbox.Add(out.Notices)
@@ -196,7 +196,7 @@ func (c *Conn[F]) setTimer(t Timer) {
 	var own *time.Timer
 	own = time.AfterFunc(t.After, func() {
 		c.Step(func() {
-			if c.timers[t.Name] == own { // else it was replaced or stopped in the same moment
+			if c.timers[t.Name] == own { // else it was replaced or stopped at the same time
 				delete(c.timers, t.Name)
 				t.Fire()
 			}
@@ -225,10 +225,12 @@ func (c *Conn[F]) lose(err error) {
 	c.Inbox.End(err)
 }
 
-// read is the reader of stdout. It stops reading while the inbox is full, which
-// is the back-pressure on the agent.
+// read is the reader of stdout, the only goroutine that calls Wire.Next. It stops
+// reading while the inbox is full, which is the back-pressure on the agent, and
+// ends with stdout or when Close has begun. After that it drops the rest of the
+// output, so that the agent does not wait for a reader.
 func (c *Conn[F]) read() {
-	for c.Inbox.WaitRoom(c.Child.Closing()) {
+	for c.Inbox.WaitSpace(c.Child.Closing()) {
 		step, err := c.agent.Wire.Next()
 		if err != nil {
 			if err = c.Child.Lost(err, c.agent.Refusals...); err != nil {
@@ -250,6 +252,10 @@ func (c *Conn[F]) read() {
 // once and unblocks Recv. When ctx ends, the process is killed.
 func (c *Conn[F]) Close(ctx context.Context) error { return c.Child.Close(ctx, c.stop) }
 
+// stop ends the parts of a Conn in this order: the process, which closes its
+// pipes; the writer; the readers; what the adapter owns. Child.Close calls it
+// once, in a goroutine of its own. Mu is taken last, because the writer may wait
+// for it in a step.
 func (c *Conn[F]) stop(ctx context.Context) error {
 	if c.agent.Stopping != nil {
 		c.agent.Stopping(ctx)

@@ -149,7 +149,7 @@ func TestOneTimerOfANameRuns(t *testing.T) {
 		}
 		timer("first", time.Second, false)
 		timer("second", 2*time.Second, false) // replaces the first
-		timer("third", time.Second, true)     // the second goes on
+		timer("third", time.Second, true)     // the second continues
 		begin := time.Now()
 		if got := next(t, c); got != "second" || time.Since(begin) != 2*time.Second {
 			t.Errorf("got %q after %v", got, time.Since(begin))
@@ -170,7 +170,7 @@ func TestNoTimerFiresOnceTheConnectionIsClosed(t *testing.T) {
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Minute) // of the bubble's time
+		<-time.After(time.Minute)
 		if _, err := c.Recv(t.Context()); !errors.Is(err, io.EOF) {
 			t.Errorf("Recv ended with %v", err)
 		}

@@ -12,17 +12,17 @@ type Inbox struct {
 	limits Limits
 	ended  chan struct{} // closed with err
 	more   chan struct{} // a token when there may be something to take
-	room   chan struct{} // a token when there may be room
+	space  chan struct{} // a token when there may be space
 
 	mu    sync.Mutex
 	list  []core.Notice
 	bytes int
-	err   error // what Take gives once the list is empty
+	err   error // what Take returns once the list is empty
 }
 
-// NewInbox makes an inbox whose WaitRoom waits beyond the limits.
+// NewInbox returns an inbox whose WaitSpace waits beyond the limits.
 func NewInbox(l Limits) *Inbox {
-	return &Inbox{limits: l, ended: make(chan struct{}), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &Inbox{limits: l, ended: make(chan struct{}), more: make(chan struct{}, 1), space: make(chan struct{}, 1)}
 }
 
 // size is what a notice counts for: its frame, which is never much smaller
@@ -39,8 +39,7 @@ func size(n core.Notice) int {
 	return 0
 }
 
-// Add takes notices in order. After End it drops them: nobody is told anything
-// after the end.
+// Add adds notices in order. After End it drops them: nothing follows the end.
 func (b *Inbox) Add(list []core.Notice) {
 	if len(list) == 0 {
 		return
@@ -57,7 +56,8 @@ func (b *Inbox) Add(list []core.Notice) {
 	signal(b.more)
 }
 
-// End sets what Take gives after the last notice; the first end stays.
+// End sets the error that Take returns after the last notice. Later calls do
+// nothing.
 func (b *Inbox) End(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,10 +66,10 @@ func (b *Inbox) End(err error) {
 		close(b.ended)
 	}
 	signal(b.more)
-	signal(b.room)
+	signal(b.space)
 }
 
-// Ended is closed by End; Err says why.
+// Ended returns a channel that End closes; Err returns the reason.
 func (b *Inbox) Ended() <-chan struct{} { return b.ended }
 
 // Err is what End was given, nil before it.
@@ -79,7 +79,7 @@ func (b *Inbox) Err() error {
 	return b.err
 }
 
-// Holds says whether the notices reach either of the limits.
+// Holds reports whether the notices reach either of the limits.
 func (b *Inbox) Holds(l Limits) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,17 +90,17 @@ func (b *Inbox) reaches(l Limits) bool {
 	return l != Limits{} && (len(b.list) >= l.Count || b.bytes >= l.Bytes)
 }
 
-// SetLimits sets the limits beyond which WaitRoom waits.
+// SetLimits sets the limits beyond which WaitSpace waits.
 func (b *Inbox) SetLimits(l Limits) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limits = l
-	signal(b.room)
+	signal(b.space)
 }
 
-// WaitRoom waits until there is room. It returns false when the inbox has ended
-// or stop is closed.
-func (b *Inbox) WaitRoom(stop <-chan struct{}) bool {
+// WaitSpace waits until the notices are below the limits. It returns false when
+// the inbox has ended or stop is closed.
+func (b *Inbox) WaitSpace(stop <-chan struct{}) bool {
 	for {
 		b.mu.Lock()
 		ended, full := b.err != nil, b.reaches(b.limits)
@@ -109,14 +109,14 @@ func (b *Inbox) WaitRoom(stop <-chan struct{}) bool {
 			return !ended
 		}
 		select {
-		case <-b.room:
+		case <-b.space:
 		case <-stop:
 			return false
 		}
 	}
 }
 
-// Take gives the next notice, the error of End once there is none, or ctx's
+// Take returns the next notice, the error of End once there is none, or ctx's
 // error.
 func (b *Inbox) Take(ctx context.Context) (core.Notice, error) {
 	for {
@@ -126,7 +126,7 @@ func (b *Inbox) Take(ctx context.Context) (core.Notice, error) {
 			b.list[0] = nil // it may be large
 			b.list = b.list[1:]
 			b.bytes -= size(n)
-			signal(b.room)
+			signal(b.space)
 			b.mu.Unlock()
 			return n, nil
 		}

@@ -17,6 +17,9 @@ const (
 	// maxStderr is how much of the end of stderr is kept, in bytes.
 	maxStderr = 8 << 10
 
+	// stderrRead is what one read of stderr asks for, in bytes.
+	stderrRead = 4 << 10
+
 	// exitWait is how long a lost output waits for the exit status, so that the
 	// error can name it.
 	exitWait = 2 * time.Second

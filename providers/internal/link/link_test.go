@@ -19,7 +19,7 @@ func event(kind string, raw string) core.Notice {
 	return core.Content{Payload: core.ProviderEvent{Kind: kind}, Raw: json.RawMessage(raw)}
 }
 
-func TestInboxGivesNoticesInOrderAndThenItsEnd(t *testing.T) {
+func TestInboxReturnsNoticesInOrderAndThenItsEnd(t *testing.T) {
 	b := NewInbox(Limits{10, 100})
 	gone := errors.New("gone")
 	b.Add([]core.Notice{event("1", ""), event("2", "")})
@@ -51,7 +51,7 @@ func TestInboxTakeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestInboxHoldsTheReaderBackUntilThereIsRoom(t *testing.T) {
+func TestInboxStopsTheReaderUntilThereIsSpace(t *testing.T) {
 	cases := map[string]struct {
 		limits Limits
 		fill   []core.Notice
@@ -65,7 +65,7 @@ func TestInboxHoldsTheReaderBackUntilThereIsRoom(t *testing.T) {
 				b := NewInbox(c.limits)
 				b.Add(c.fill)
 				passed := make(chan bool, 1)
-				go func() { passed <- b.WaitRoom(nil) }()
+				go func() { passed <- b.WaitSpace(nil) }()
 				synctest.Wait()
 				select {
 				case <-passed:
@@ -76,23 +76,23 @@ func TestInboxHoldsTheReaderBackUntilThereIsRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !<-passed {
-					t.Error("WaitRoom says that the inbox has ended")
+					t.Error("WaitSpace says that the inbox has ended")
 				}
 			})
 		})
 	}
 }
 
-func TestInboxWaitForRoomEndsWithTheInboxOrTheStop(t *testing.T) {
+func TestWaitSpaceEndsWithTheInboxOrTheStop(t *testing.T) {
 	stop := make(chan struct{})
 	b := NewInbox(Limits{1, 1})
 	b.Add([]core.Notice{event("1", "")})
 	close(stop)
-	if b.WaitRoom(stop) {
+	if b.WaitSpace(stop) {
 		t.Error("it waited on")
 	}
 	b.End(io.EOF)
-	if b.WaitRoom(nil) {
+	if b.WaitSpace(nil) {
 		t.Error("there is no room after the end")
 	}
 }

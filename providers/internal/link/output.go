@@ -21,7 +21,7 @@ type Output[F any] struct {
 type Timer struct {
 	Name  string // one timer of a name runs; a newer one replaces it
 	After time.Duration
-	Keep  bool   // let a timer of the name that runs already go on
+	Keep  bool   // let a timer of the name that runs already continue
 	Fire  func() // nil stops the timer of the name
 }
 

@@ -25,12 +25,12 @@ func Run(ctx context.Context, r process.Runner, spec process.Spec) (Result, erro
 	}
 	unblock := context.AfterFunc(ctx, func() { _ = child.Kill() })
 	defer unblock()
-	defer func() { _ = child.Kill() }() // it has ended, or is not to go on
+	defer func() { _ = child.Kill() }() // it has ended, or is not to continue
 	_ = child.Stdin().Close()
-	said := make(chan string, 1) // ends with the child
+	stderr := make(chan string, 1) // ends with the child
 	go func() {
 		text, _ := beginning(child.Stderr())
-		said <- text
+		stderr <- text
 	}()
 	out, err := beginning(child.Stdout())
 	if err != nil {
@@ -43,7 +43,7 @@ func Run(ctx context.Context, r process.Runner, spec process.Spec) (Result, erro
 	if err := ctx.Err(); err != nil { // else it may have been killed
 		return Result{}, core.Errorf(core.CodeProviderNotReady, "it did not end in time: %w", err)
 	}
-	return Result{out, <-said, child.Exit()}, nil
+	return Result{out, <-stderr, child.Exit()}, nil
 }
 
 // beginning reads all and keeps the beginning.

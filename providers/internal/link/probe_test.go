@@ -23,7 +23,7 @@ func (p probed) Start(context.Context, process.Spec) (process.Child, error) {
 	return p.Child, nil
 }
 
-func TestRunGivesWhatACommandWroteAndHowItEnded(t *testing.T) {
+func TestRunReturnsWhatACommandWroteAndHowItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, err := Run(t.Context(), probed{clitest.NewChild(), func(f *clitest.Child) {
 			_, _ = io.WriteString(f.ErrOut, "a warning")
@@ -57,7 +57,7 @@ func TestRunEndsWithItsContextAndSoDoesTheCommand(t *testing.T) {
 	}
 }
 
-func TestRunSaysThatACommandCannotBeStarted(t *testing.T) {
+func TestRunReportsThatACommandCannotBeStarted(t *testing.T) {
 	if _, err := Run(t.Context(), starter{core.Errorf(core.CodeNotFound, "no")}, process.Spec{}); core.CodeOf(err) != core.CodeProviderNotReady {
 		t.Error(err)
 	}

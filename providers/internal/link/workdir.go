@@ -12,7 +12,7 @@ import (
 // session.
 type Workdir struct{ Path string }
 
-// NewWorkdir makes a directory whose name begins with prefix.
+// NewWorkdir returns a directory whose name begins with prefix.
 //
 // Errors: CodeStartFailed.
 func NewWorkdir(prefix string) (Workdir, *core.Error) {

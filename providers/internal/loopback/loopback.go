@@ -18,7 +18,7 @@ type Home struct {
 	err   error
 }
 
-// New makes directories below dir, an existing directory, and a variable for
+// New returns directories below dir, an existing directory, and a variable for
 // each: dirs has the names of the variables and of the directories.
 func New(agent, dir string, dirs map[string]string) *Home {
 	h := &Home{agent: agent, vars: map[string]string{}}

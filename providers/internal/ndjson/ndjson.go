@@ -3,7 +3,7 @@
 //
 // A line has a limit, because the peer is another program: what it sends must
 // not decide how much memory we use. A line beyond the limit ends the stream,
-// since nothing after it can be trusted to begin at a border. Within the limit
+// since what follows may begin in the middle of a value. Within the limit
 // memory grows with the line and is given up after a large one.
 package ndjson
 
@@ -16,7 +16,7 @@ import (
 	"io"
 )
 
-// TooLongError says that a line went beyond the limit.
+// TooLongError reports that a line exceeds the limit.
 type TooLongError struct {
 	Seen  int // bytes read of the line so far
 	Limit int
@@ -42,7 +42,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, bufferSize), limit: limit}
 }
 
-// Next gives the next line that is not blank, without its end, in memory that
+// Next returns the next line that is not blank, without its end, in memory that
 // the caller keeps. A last line without an end counts. It returns io.EOF at
 // the end, a *TooLongError, or the error of the source; then always the same.
 func (r *Reader) Next() ([]byte, error) {
@@ -57,7 +57,7 @@ func (r *Reader) Next() ([]byte, error) {
 	}
 }
 
-// line reads up to the next border. It may give a line and keep an error for
+// line reads up to the next newline. It may return a line and keep an error for
 // the next call.
 func (r *Reader) line() ([]byte, error) {
 	if r.err != nil {
@@ -92,7 +92,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// extend puts a piece behind a line. A long line grows in large steps: what it
+// extend appends a piece to a line. A long line grows in large steps: what it
 // leaves behind then is a third of it, and not several times it. What is not
 // written to of its memory costs nothing.
 func extend(line, piece []byte) []byte {
@@ -105,7 +105,7 @@ func extend(line, piece []byte) []byte {
 	return append(line, piece...)
 }
 
-// Encode gives v as one line with its end. Characters that only HTML cares
+// Encode returns v as one line with its end. Characters that only HTML cares
 // about stay as they are.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer

@@ -23,7 +23,7 @@ func readAll(r *Reader) (lines []string, err error) {
 	}
 }
 
-func TestReaderGivesTheLinesHoweverTheyArrive(t *testing.T) {
+func TestReaderReturnsTheLinesHoweverTheyArrive(t *testing.T) {
 	long := strings.Repeat("x", 3*bufferSize)
 	in := "{\"a\":1}\n\n  \r\n{\"b\":2}\r\n" + long + "\nlast"
 	want := []string{`{"a":1}`, `{"b":2}`, long, "last"}
@@ -86,7 +86,7 @@ func TestReaderDropsHalfALineOfABrokenSource(t *testing.T) {
 	}
 }
 
-func TestEncodeGivesOneLineWithPlainCharacters(t *testing.T) {
+func TestEncodeReturnsOneLineWithPlainCharacters(t *testing.T) {
 	got, err := Encode(map[string]string{"a": "<&>\n"})
 	if err != nil || string(got) != "{\"a\":\"<&>\\n\"}\n" {
 		t.Errorf("%q, %v", got, err)

@@ -10,11 +10,11 @@ import (
 // Why a line was not taken.
 var (
 	ErrClosed = errors.New("the connection is closed")
-	ErrFull   = errors.New("it does not read: too much waits for it")
+	ErrFull   = errors.New("it does not read its input: the queue for it is full")
 )
 
 // Outbox holds lines until the pipe takes them, so that adding one never waits:
-// a peer that reads nothing fills it and then gets an error, not our patience.
+// a peer that reads nothing fills it and then gets an error.
 // Every line is encoded here, so that none is sent that is not JSON. Any
 // goroutine may use it.
 type Outbox struct {
@@ -74,8 +74,8 @@ func (o *Outbox) Add(v any, written func()) error {
 }
 
 // Close ends the writer; what still waits is not written. It waits for nothing:
-// a write that the pipe holds up ends when the pipe's owner closes it, and Done
-// says when.
+// a write that the pipe holds up ends when the pipe's owner closes it, which
+// closes Done.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-func TestOutboxWritesLinesInOrderAndSaysSo(t *testing.T) {
+func TestOutboxWritesLinesInOrderAndReportsThem(t *testing.T) {
 	r, w := io.Pipe()
 	o := NewOutbox(w, Limits{10, 1000})
 	wrote := make(chan string, 2)
@@ -58,7 +58,7 @@ func TestOutboxRefusesWhatAStalledPipeCannotTake(t *testing.T) {
 	}
 }
 
-func TestOutboxSaysNothingOfLinesThatAreNotWritten(t *testing.T) {
+func TestOutboxReportsNoLineThatIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		o := NewOutbox(w, Limits{10, 1000})

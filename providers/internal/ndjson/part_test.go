@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAPartIsItsPlaceInTheLineAndStaysTrue(t *testing.T) {
+func TestAPartIsASliceOfTheLine(t *testing.T) {
 	type message struct {
 		Null Part `json:"null"`
 		Body Part `json:"body"`

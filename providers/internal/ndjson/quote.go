@@ -2,7 +2,7 @@ package ndjson
 
 import "encoding/json"
 
-// Quote gives the beginning of a line that is no message as a JSON string, so
+// Quote returns the beginning of a line that is no message as a JSON string, so
 // that it can be kept where messages are.
 func Quote(line []byte) json.RawMessage {
 	raw, err := json.Marshal(string(line[:min(len(line), maxQuote)]))

@@ -1,5 +1,5 @@
-// Package workspace says whether an edit stays in a session's directories, so that an
-// adapter may accept it without asking anybody.
+// Package workspace reports whether an edit stays in a session's directories, so
+// that an adapter may accept it without asking.
 package workspace
 
 import (
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Inside says whether a file lies, or would lie, in one of the directories, and
-// below none of the guarded names: what lies there runs or is obeyed later.
+// Inside reports whether a file is, or would be, in one of the directories, and
+// below none of the guarded names, whose files are executed or read later.
 // Links are followed as far as the path exists, so that a link in the workspace
 // cannot lead an edit out of it, or to what is guarded; what cannot be resolved
-// is outside. Guarded names are in lower case and match in any.
+// counts as outside. Guarded names are in lower case and match in any.
 func Inside(path string, dirs, guarded []string) bool {
 	if !filepath.IsAbs(path) {
 		return false
@@ -39,7 +39,7 @@ func Inside(path string, dirs, guarded []string) bool {
 	return false
 }
 
-// names says whether a part of the path has one of the names.
+// names reports whether a part of the path has one of the names.
 func names(path string, list []string) bool {
 	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
 		if slices.Contains(list, strings.ToLower(part)) {

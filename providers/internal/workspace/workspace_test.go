@@ -25,7 +25,7 @@ func TestOnlyPlainFilesOfTheWorkspaceAreInside(t *testing.T) {
 	dirs := []string{filepath.Join(root, "work"), filepath.Join(root, "missing"), filepath.Join(root, ".tool/shop"), filepath.Join(root, "door")}
 	for path, want := range map[string]bool{
 		"work/a.txt": true, "work/sub/new/deep.txt": true, "work/here/x": true, "work/.github/x": true,
-		"door/a.txt": true, ".tool/shop/a.txt": true, // the workspace itself may lie anywhere
+		"door/a.txt": true, ".tool/shop/a.txt": true, // the workspace itself may be anywhere
 		"other/x": false, "work/../other/x": false, "work/away/x": false, "work/lost": false, "work-too/x": false,
 		"work/.git/hooks/x": false, "work/sub/.GIT/config": false, "work/.tool/x": false, "door/.git/x": false,
 		"work/hooks/x": false, "work/sub/.git/x": false,

@@ -6,7 +6,7 @@ package wire
 
 import "encoding/json"
 
-// Version is the version of the protocol that is spoken here.
+// Version is the version of the protocol that is used here.
 const Version = 1
 
 // Methods that the client calls.
@@ -44,7 +44,7 @@ const (
 	InvalidParams    = -32602
 )
 
-// InitializeParams is what the client says of itself.
+// InitializeParams is what the client reports about itself.
 type InitializeParams struct {
 	ProtocolVersion    int                `json:"protocolVersion"`
 	ClientInfo         Implementation     `json:"clientInfo"`
@@ -64,13 +64,13 @@ type ClientCapabilities struct {
 	Terminal bool       `json:"terminal"`
 }
 
-// FileSystem says which of the file methods may be called.
+// FileSystem is which of the file methods may be called.
 type FileSystem struct {
 	ReadTextFile  bool `json:"readTextFile"`
 	WriteTextFile bool `json:"writeTextFile"`
 }
 
-// InitializeResult is what the agent says of itself.
+// InitializeResult is what the agent reports about itself.
 type InitializeResult struct {
 	ProtocolVersion   json.RawMessage   `json:"protocolVersion"`
 	AgentCapabilities AgentCapabilities `json:"agentCapabilities"`

@@ -145,7 +145,7 @@ type Initialized struct {
 	} `json:"models"`
 }
 
-// Interrupted is the response to interrupt; older versions give none.
+// Interrupted is the response to interrupt; older versions have none.
 type Interrupted struct {
 	Cancelled []string `json:"cancelled"`
 }
@@ -232,11 +232,11 @@ type Prompt struct {
 	ClientComposed bool `json:"client_composed"`
 }
 
-// Spoken is what a user says: a text, or []Block.
+// Spoken is the content of a user's message: a text, or []Block.
 type Spoken struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
 }
 
-// Later makes a message a turn of its own, behind what runs.
+// Later makes a message a turn of its own, after what runs.
 const Later = "later"

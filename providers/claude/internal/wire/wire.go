@@ -61,7 +61,7 @@ const (
 	Cancelled = "cancelled"
 )
 
-// Head is what tells lines apart.
+// Head identifies the kind of a line.
 type Head struct {
 	Type            string `json:"type"`
 	Subtype         string `json:"subtype"`
@@ -71,7 +71,7 @@ type Head struct {
 	ParentToolUseID string `json:"parent_tool_use_id"` // of a sub-agent's line
 }
 
-// Lifecycle says what became of a message of ours.
+// Lifecycle is the state of a message of ours.
 type Lifecycle struct {
 	CommandUUID string `json:"command_uuid"`
 	State       string `json:"state"`
@@ -88,7 +88,7 @@ type InitMessage struct {
 	} `json:"mcp_servers"`
 }
 
-// StatusMessage says that a model call begins, or that the mode changed.
+// StatusMessage reports that a model call begins, or that the mode changed.
 type StatusMessage struct {
 	Status         string `json:"status"`
 	PermissionMode string `json:"permissionMode"`
@@ -97,7 +97,7 @@ type StatusMessage struct {
 // Requesting is the status of a model call that begins.
 const Requesting = "requesting"
 
-// Retry says that a model call failed and is made again.
+// Retry reports that a model call failed and is made again.
 type Retry struct {
 	Attempt      int     `json:"attempt"`
 	MaxRetries   int     `json:"max_retries"`
@@ -106,13 +106,13 @@ type Retry struct {
 	Error        string  `json:"error"`
 }
 
-// Denied says that a tool use was denied without asking.
+// Denied reports that a tool use was denied without asking.
 type Denied struct {
 	ToolUseID string `json:"tool_use_id"`
 	Message   string `json:"message"`
 }
 
-// Task is news of a background command or a sub-agent.
+// Task is a report about a background command or a sub-agent.
 type Task struct {
 	ToolUseID   string `json:"tool_use_id"`
 	Status      string `json:"status"`

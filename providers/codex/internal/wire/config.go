@@ -21,7 +21,7 @@ type ConfigLayer struct {
 	Config map[string]json.RawMessage `json:"config"`
 }
 
-// ConfigLayerSource says where a layer comes from: the fields of all kinds.
+// ConfigLayerSource is where a layer comes from: the fields of all kinds.
 type ConfigLayerSource struct {
 	Type           string `json:"type"`
 	File           string `json:"file"`

@@ -79,7 +79,7 @@ type ContentItem struct {
 	Text string `json:"text"`
 }
 
-// ToolError says why a tool failed.
+// ToolError is why a tool failed.
 type ToolError struct {
 	Message string `json:"message"`
 }

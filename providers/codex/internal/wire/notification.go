@@ -74,12 +74,12 @@ type PlanNotification struct {
 	} `json:"plan"`
 }
 
-// ModelReroutedNotification says that another model answers.
+// ModelReroutedNotification reports that another model answers.
 type ModelReroutedNotification struct {
 	ToModel string `json:"toModel"`
 }
 
-// ResolvedNotification says that a request of the server's is done with.
+// ResolvedNotification reports that a request of the server's is done with.
 type ResolvedNotification struct {
 	RequestID json.RawMessage `json:"requestId"`
 }

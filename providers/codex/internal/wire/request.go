@@ -39,7 +39,7 @@ type PermissionApprovalParams struct {
 	Permissions json.RawMessage `json:"permissions"`
 }
 
-// PermissionApprovalResponse grants what Permissions says, nothing when it is
+// PermissionApprovalResponse grants what Permissions names, nothing when it is
 // an empty object.
 type PermissionApprovalResponse struct {
 	Permissions json.RawMessage `json:"permissions"`

@@ -74,7 +74,7 @@ type ClientInfo struct {
 	Version string `json:"version"`
 }
 
-// Capabilities says what the client can take.
+// Capabilities are what the client can take.
 type Capabilities struct {
 	ExperimentalAPI           bool     `json:"experimentalApi"`
 	RequestAttestation        bool     `json:"requestAttestation"`
@@ -169,7 +169,7 @@ type Turn struct {
 	Items  []Item     `json:"items"`
 }
 
-// TurnError says what went wrong. CodexErrorInfo is a string or an object of
+// TurnError is why a turn failed. CodexErrorInfo is a string or an object of
 // one key.
 type TurnError struct {
 	Message           string          `json:"message"`

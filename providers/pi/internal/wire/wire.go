@@ -31,7 +31,7 @@ const (
 	TypeSummaryScheduled = "summarization_retry_scheduled"
 )
 
-// Commands that the adapter gives.
+// Commands that the adapter sends.
 const (
 	Prompt           = "prompt"
 	Steer            = "steer"
@@ -67,7 +67,7 @@ type Image struct {
 	MIMEType string `json:"mimeType"`
 }
 
-// Head is what says which record it is.
+// Head identifies the kind of a record.
 type Head struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -84,7 +84,7 @@ type Response struct {
 }
 
 // Disposition is the data of a prompt's or a steer's response; older releases
-// give none.
+// have none.
 type Disposition struct {
 	Disposition string `json:"disposition"`
 }
@@ -236,13 +236,13 @@ type ToolResult struct {
 	Details           json.RawMessage `json:"details"`
 }
 
-// ToolDetails is what Pi's own tools say beside their text.
+// ToolDetails is what Pi's own tools report beside their text.
 type ToolDetails struct {
 	ExitCode *int   `json:"exit_code"`
 	Patch    string `json:"patch"` // unified
 }
 
-// AgentEnd is agent_end, without the messages, which were said before.
+// AgentEnd is agent_end, without the messages, which were sent before.
 type AgentEnd struct {
 	WillRetry bool `json:"willRetry"`
 }

@@ -1,0 +1,207 @@
+package redact
+
+import "strings"
+
+// maxHeldHidden is how many bytes of escape sequences a stream holds back at
+// most, for what stands between them may be the parts of a secret. A secret
+// that is cut by more of them could be missed.
+const maxHeldHidden = 16 << 10
+
+// TextFilter takes secrets out of one stream of text, or of bytes that may be
+// text. It holds back the end of what it was given only as far as that may be
+// the beginning of a secret. It is used by one goroutine.
+//
+// Control sequences do not hide a secret: the text is read as it is shown,
+// without them, and once more with them, for what stands inside of one. Those
+// that stood inside of a secret come behind the mark, so that a terminal ends
+// up in the same colours. Text without a secret comes out as it went in.
+type TextFilter struct {
+	seen plainFilter // the text without control sequences
+
+	escapes EscapeStripper
+	hidden  []hidden // inside of what seen holds back
+	bytes   int      // of all of them
+	whole   *plainFilter
+}
+
+// hidden is a run of bytes that are not shown, and how far into the held text
+// it stands.
+type hidden struct {
+	at    int
+	bytes []byte
+}
+
+// plainFilter is a stream in which every byte counts.
+type plainFilter struct {
+	r    *Redactor
+	scan scanState
+	held string
+}
+
+// write takes the next piece and gives what may be shown now.
+func (f *plainFilter) write(text string, final bool) string {
+	shown, rest := f.r.scan(&f.scan, f.held+text, final)
+	f.held = rest
+	return shown
+}
+
+// TextFilter makes the filter of one stream.
+func (r *Redactor) TextFilter() *TextFilter { return &TextFilter{seen: plainFilter{r: r}} }
+
+// Write takes the next piece and gives what may be shown now. All that Write
+// and Flush give, joined, is what Redactor.String gives for the whole.
+func (f *TextFilter) Write(p []byte) string { return f.write(string(p), false) }
+
+// Held is how many bytes are held back.
+func (f *TextFilter) Held() int {
+	n := len(f.seen.held) + f.bytes
+	if f.whole != nil {
+		n += len(f.whole.held)
+	}
+	return n
+}
+
+// Flush ends the stream and gives what was held back.
+func (f *TextFilter) Flush() string { return f.write("", true) }
+
+func (f *TextFilter) write(text string, final bool) string {
+	first := firstHidden(text)
+	if f.whole == nil {
+		if first < 0 {
+			return f.seen.write(text, final)
+		}
+		// The second reading begins right here, however the text was cut: what is
+		// read twice in one cut and once in another would not come out the same.
+		shown := f.seen.write(text[:first], false)
+		f.whole = &plainFilter{r: f.seen.r, scan: scanState{prev: f.seen.scan.prev, prev2: f.seen.scan.prev2}}
+		return shown + f.write(text[first:], final)
+	}
+	if len(f.hidden) == 0 && f.escapes.state == escNone && first < 0 {
+		return f.whole.write(f.seen.write(text, final), final)
+	}
+	return f.whole.write(f.around(text, final), final)
+}
+
+// hides says whether a text has bytes that are not shown.
+func hides(text string) bool { return firstHidden(text) >= 0 }
+
+// firstHidden gives the place of the first byte that is not shown, or -1. Every
+// text comes through here, and so eight bytes are looked at together: that takes
+// a third of the time.
+func firstHidden(text string) int {
+	i := 0
+	for ; len(text)-i >= 8; i += 8 {
+		if mayHide(text[i:]) {
+			if n := hiddenIn(text[i : i+8]); n >= 0 {
+				return i + n
+			}
+		}
+	}
+	if n := hiddenIn(text[i:]); n >= 0 {
+		return i + n
+	}
+	return -1
+}
+
+// mayHide says whether one of the first eight bytes is below a blank, as line
+// ends are, or is DEL.
+func mayHide(s string) bool {
+	w := load8(s)
+	return (belowBlank(w)|zeroByte(w^0x7f*eachByte))&highBits != 0
+}
+
+func hiddenIn(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\b' || c == 0x7f {
+			return i
+		}
+	}
+	return -1
+}
+
+// around redacts the next piece of the text as it is seen, and puts what is
+// hidden back in its places.
+func (f *TextFilter) around(text string, final bool) string {
+	seen := f.split(text)
+	final = final || f.bytes > maxHeldHidden
+	edits := []edit{}
+	f.seen.scan.edits = &edits
+	_, rest := f.seen.r.scan(&f.seen.scan, seen, final)
+	f.seen.scan.edits = nil
+	done := len(seen) - len(rest)
+	f.seen.held = strings.Clone(rest)
+	return f.join(seen, edits, done)
+}
+
+// split gives what is held back and the next piece, as they are seen, and
+// keeps what is hidden between.
+func (f *TextFilter) split(text string) string {
+	seen := make([]byte, 0, len(f.seen.held)+len(text))
+	seen = append(seen, f.seen.held...)
+	for i := range len(text) {
+		c := text[i]
+		if !f.escapes.hides(c) {
+			seen = append(seen, c)
+			continue
+		}
+		if n := len(f.hidden); n == 0 || f.hidden[n-1].at != len(seen) {
+			f.hidden = append(f.hidden, hidden{at: len(seen)})
+		}
+		h := &f.hidden[len(f.hidden)-1]
+		h.bytes = append(h.bytes, c)
+		f.bytes++
+	}
+	return string(seen)
+}
+
+// join gives the first bytes of the seen text, up to done, with the edits made
+// and what is hidden among them.
+func (f *TextFilter) join(seen string, edits []edit, done int) string {
+	var out strings.Builder
+	out.Grow(done + f.bytes)
+	next, at := 0, 0 // the next of f.hidden; how far seen is done
+	upTo := func(end int, show bool) {
+		for ; next < len(f.hidden) && f.hidden[next].at <= end; next++ {
+			if h := f.hidden[next]; show {
+				out.WriteString(seen[at:h.at])
+				at = h.at
+			}
+			out.Write(f.hidden[next].bytes)
+			f.bytes -= len(f.hidden[next].bytes)
+		}
+		if show {
+			out.WriteString(seen[at:end])
+		}
+		at = end
+	}
+	for _, e := range edits {
+		upTo(e.from, true)
+		if e.mark {
+			out.WriteString(Redacted)
+		}
+		upTo(e.to, false)
+	}
+	upTo(done, true)
+	f.hidden = f.hidden[next:]
+	for i := range f.hidden {
+		f.hidden[i].at -= done
+	}
+	return out.String()
+}
+
+// Eight bytes of a text, looked at together. What the functions give has bits
+// of highBits just when one of the bytes is meant; bytes beyond ASCII are not.
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+)
+
+func belowBlank(w uint64) uint64 { return (w - 0x20*eachByte) &^ w }
+func zeroByte(w uint64) uint64   { return (w - eachByte) &^ w }
+
+// load8 is one load, of the first eight bytes.
+func load8(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}

@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// stateLine says in one line where the turn stands.
+func (o *turnObject) stateLine() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", o.TurnID, o.Status)
+	switch {
+	case o.QueuePosition > 0:
+		fmt.Fprintf(&b, ", number %d in the queue", o.QueuePosition)
+	default:
+		b.WriteString(proseElapsed(o.ElapsedMS, o.Status.Ended()))
+	}
+	if o.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", o.Reason)
+	}
+	if o.QuietMS != nil && *o.QuietMS >= minQuietShown {
+		fmt.Fprintf(&b, ", quiet for %s", proseDuration(*o.QuietMS))
+	}
+	if o.Activity != "" {
+		fmt.Fprintf(&b, "; %s", o.Activity)
+	}
+	fmt.Fprintf(&b, "; session %s", o.SessionID)
+	if o.SessionStatus != "" {
+		fmt.Fprintf(&b, " %s", o.SessionStatus)
+	}
+	fmt.Fprintf(&b, ", cursor %d.", o.Cursor)
+	return b.String()
+}
+
+func (o *turnObject) prose() prose {
+	p := prose{lines: []string{o.stateLine()}}
+	if o.QueuedTurns != nil && *o.QueuedTurns > 0 {
+		then := " will follow now."
+		if o.Reason == core.ReasonQueueCleared { // it was a queued one itself
+			then = " left."
+		}
+		p.lines = append(p.lines, proseCount(*o.QueuedTurns, "queued turn")+then)
+	}
+	if l := o.outcomeLine(); l != "" {
+		p.lines = append(p.lines, l)
+	}
+	p.content = o.proseContent()
+	return p
+}
+
+// outcomeLine says in one line what the turn did and cost.
+func (o *turnObject) outcomeLine() string {
+	var facts []string
+	if o.Error != nil {
+		said := fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning))
+		if o.Error.Hint != "" {
+			said = strings.TrimRight(said, ".") + ". " + strings.TrimRight(o.Error.Hint, ".")
+		}
+		facts = append(facts, said)
+	}
+	if o.StructuredError != "" {
+		facts = append(facts, "the answer does not meet output_schema: "+oneLine(o.StructuredError, maxWarning))
+	}
+	facts = append(facts, o.proseFiles()...)
+	if o.Usage != nil {
+		facts = append(facts, proseUsage(o.Usage))
+	}
+	for _, w := range o.Warnings {
+		facts = append(facts, "warning: "+w)
+	}
+	return clip(strings.Join(facts, "; "), maxErrorText)
+}
+
+// proseFiles tells what the agent reported to have changed from what only was
+// seen, which may be somebody else's work.
+func (o *turnObject) proseFiles() (facts []string) {
+	var told, untold []string
+	for _, f := range o.files {
+		if f.Unreported {
+			untold = append(untold, f.Path)
+		} else {
+			told = append(told, f.Path)
+		}
+	}
+	if len(told) > 0 {
+		facts = append(facts, fmt.Sprintf("%s changed: %s", proseCount(len(told), "file"), clip(firstOf(told, shownFiles), maxWarning)))
+	}
+	if len(untold) > 0 {
+		facts = append(facts, fmt.Sprintf("git shows %s that the agent did not report: %s",
+			proseCount(len(untold), "changed file"), clip(firstOf(untold, shownUntold), maxWarning)))
+	}
+	return facts
+}
+
+// proseContent is what the reply is for: the questions, or the answer.
+func (o *turnObject) proseContent() string {
+	parts := proseRequests(o.PendingRequests, o.PendingTotal)
+	if len(o.StructuredOutput) > 0 {
+		parts = append(parts, string(o.StructuredOutput))
+	}
+	if o.Text != "" && (len(o.StructuredOutput) == 0 || !sameJSON(o.Text, o.StructuredOutput)) {
+		parts = append(parts, o.Text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// sameJSON says whether text is only the JSON of v, as it mostly is with an
+// output schema.
+func sameJSON(text string, v json.RawMessage) bool {
+	return json.Valid([]byte(text)) && string(canonical(json.RawMessage(text))) == string(canonical(v))
+}
+
+func proseUsage(u *usageObject) string {
+	var parts []string
+	for _, p := range []struct {
+		n    *int64
+		what string
+	}{{u.InputTokens, "in"}, {u.CachedInputTokens, "cached"}, {u.OutputTokens, "out"}, {u.TotalTokens, "in all"}} {
+		if p.n != nil {
+			parts = append(parts, fmt.Sprintf("%d %s", *p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "usage reported"
+	}
+	return "tokens: " + strings.Join(parts, ", ")
+}

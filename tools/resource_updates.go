@@ -1,0 +1,374 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// resourceUpdates tells clients that resources they have subscribed to have changed,
+// and that the list of live ones has. It keeps for each what it last was, and
+// looks again after each change: so updates merge, the last state is never
+// skipped, and nothing is told of another owner's work.
+//
+// Its one goroutine runs while any client is connected.
+type resourceUpdates struct {
+	*surface
+	srv *server.MCPServer
+
+	mu      sync.Mutex
+	clients map[string]*subscriber // by session id
+	stop    chan struct{}          // not nil while the goroutine runs
+	wake    chan struct{}
+}
+
+// subscriber is a client that is told of changes.
+type subscriber struct {
+	ctx       context.Context // of the connection: says whose it is
+	owner     string
+	liveStamp string // the stamp of the list of live resources
+	watched   map[string]*subscription
+}
+
+// subscription is a resource that a client has subscribed to.
+type subscription struct {
+	stamp     stamp
+	uses      int
+	stopWatch func() // of the watch of a process
+}
+
+// stamp is what a resource is, as far as subscribers care.
+type stamp struct {
+	state string
+	final bool // it changes no more, as far as is known
+}
+
+func newResourceUpdates(s *surface) *resourceUpdates {
+	return &resourceUpdates{surface: s, clients: map[string]*subscriber{}, wake: make(chan struct{}, 1)}
+}
+
+// hook learns of clients and of their subscriptions, in both eras.
+func (u *resourceUpdates) addHooks(h *server.Hooks) {
+	h.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { u.addClient(ctx, s.SessionID()) })
+	h.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { u.removeClient(s.SessionID()) })
+	h.AddAfterSubscribe(func(ctx context.Context, _ any, r *mcp.SubscribeRequest, _ *mcp.EmptyResult) {
+		if s := server.ClientSessionFromContext(ctx); s != nil {
+			u.subscribe(ctx, s.SessionID(), r.Params.URI)
+		}
+	})
+	h.AddAfterUnsubscribe(func(ctx context.Context, _ any, r *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
+		if s := server.ClientSessionFromContext(ctx); s != nil {
+			u.unsubscribe(s.SessionID(), r.Params.URI)
+		}
+	})
+	h.AddBeforeSubscriptionsListen(func(ctx context.Context, _ any, r *mcp.SubscriptionsListenRequest) {
+		s := server.ClientSessionFromContext(ctx)
+		if s == nil {
+			return
+		}
+		id, uris := s.SessionID(), slices.Clone(r.Params.Notifications.ResourceSubscriptions)
+		for _, uri := range uris {
+			u.subscribe(ctx, id, uri)
+		}
+		context.AfterFunc(ctx, func() {
+			for _, uri := range uris {
+				u.unsubscribe(id, uri)
+			}
+		})
+	})
+}
+
+func (u *resourceUpdates) addClient(ctx context.Context, id string) {
+	a := &subscriber{ctx: context.WithoutCancel(ctx), owner: u.opts.Owner(ctx).Owner, watched: map[string]*subscription{}}
+	a.liveStamp = u.liveStamp(a.ctx, a.owner)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.clients[id] = a
+	if u.stop == nil {
+		u.stop = make(chan struct{})
+		go u.run(u.stop)
+	}
+}
+
+func (u *resourceUpdates) removeClient(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if a := u.clients[id]; a != nil {
+		for _, w := range a.watched {
+			w.close()
+		}
+	}
+	delete(u.clients, id)
+	if len(u.clients) == 0 && u.stop != nil {
+		close(u.stop)
+		u.stop = nil
+	}
+}
+
+func (w *subscription) close() {
+	if w.stopWatch != nil {
+		w.stopWatch()
+	}
+}
+
+// subscribe notes what a resource is, before the client is told that it has
+// subscribed: every later change is then seen.
+func (u *resourceUpdates) subscribe(ctx context.Context, id, uri string) {
+	owner := u.opts.Owner(ctx).Owner
+	st := u.stampOf(ctx, owner, uri)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	a := u.clients[id]
+	if a == nil {
+		return
+	}
+	if w := a.watched[uri]; w != nil {
+		w.uses++
+		return
+	}
+	if u.watchedBy(owner) >= maxWatched {
+		u.opts.Logger.Warn("a client subscribes to too many resources", slog.Int("limit", maxWatched))
+		return
+	}
+	w := &subscription{stamp: st, uses: 1}
+	if kind, id, _ := parseURI(uri); kind == "processes" && id != "" {
+		w.stopWatch, _ = u.h.WatchProcess(owner, id, u.wake)
+	}
+	a.watched[uri] = w
+}
+
+// watchedBy counts what the clients of an owner are told of. The lock is held.
+func (u *resourceUpdates) watchedBy(owner string) (n int) {
+	for _, a := range u.clients {
+		if a.owner == owner {
+			n += len(a.watched)
+		}
+	}
+	return n
+}
+
+func (u *resourceUpdates) unsubscribe(id, uri string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	a := u.clients[id]
+	if a == nil || a.watched[uri] == nil {
+		return
+	}
+	if w := a.watched[uri]; w.uses > 1 {
+		w.uses--
+	} else {
+		w.close()
+		delete(a.watched, uri)
+	}
+}
+
+// run looks after changes, at most once in updateEvery.
+func (u *resourceUpdates) run(stop <-chan struct{}) {
+	changed := make(chan struct{}, 1)
+	end := u.h.Watch(changed)
+	defer end()
+	look := time.NewTicker(pollInterval)
+	defer look.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for n := 0; ; {
+		all := false
+		select {
+		case <-stop:
+			return
+		case <-changed:
+		case <-u.wake:
+		case <-look.C:
+			n++
+			all = n%finalPollFactor == 0
+			u.notifyListChanged()
+		}
+		u.notifyUpdated(all)
+		pause.Reset(updateInterval)
+		select {
+		case <-stop:
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// notifyUpdated looks at what clients have subscribed to, and tells them of what has
+// changed. What is at rest is looked at when all is set.
+func (u *resourceUpdates) notifyUpdated(all bool) {
+	seen := map[[2]string]stamp{}
+	for id, a := range u.clientsCopy() {
+		for _, uri := range u.dueURIs(a, all) {
+			key := [2]string{a.owner, uri}
+			now, ok := seen[key]
+			if !ok {
+				now = u.stampOf(a.ctx, a.owner, uri)
+				seen[key] = now
+			}
+			if u.setStamp(a, uri, now) {
+				u.send(id, mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
+			}
+		}
+	}
+}
+
+func (u *resourceUpdates) clientsCopy() map[string]*subscriber {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.clients)
+}
+
+func (u *resourceUpdates) dueURIs(a *subscriber, all bool) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var uris []string
+	for uri, w := range a.watched {
+		if all || !w.stamp.final {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+func (u *resourceUpdates) setStamp(a *subscriber, uri string, now stamp) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w := a.watched[uri]
+	if w == nil || w.stamp.state == now.state {
+		return false
+	}
+	w.stamp = now
+	return true
+}
+
+// notifyListChanged tells clients whose list of live resources is another one.
+func (u *resourceUpdates) notifyListChanged() {
+	seen := map[string]string{}
+	for id, a := range u.clientsCopy() {
+		now, ok := seen[a.owner]
+		if !ok {
+			now = u.liveStamp(a.ctx, a.owner)
+			seen[a.owner] = now
+		}
+		if u.setLiveStamp(a, now) {
+			u.send(id, mcp.MethodNotificationResourcesListChanged, nil)
+		}
+	}
+}
+
+func (u *resourceUpdates) setLiveStamp(a *subscriber, now string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now == "" || a.liveStamp == now {
+		return false
+	}
+	a.liveStamp = now
+	return true
+}
+
+func (u *resourceUpdates) send(id, method string, params map[string]any) {
+	// A client that has just gone, or has not said hello yet, misses nothing.
+	_ = u.srv.SendNotificationToSpecificClient(id, method, params)
+}
+
+// address splits the address of a resource: harness://kind/id/part?query.
+func parseURI(uri string) (kind, id, part string) {
+	path, ok := strings.CutPrefix(uri, "harness://")
+	if !ok {
+		return "", "", ""
+	}
+	path, _, _ = strings.Cut(path, "?")
+	kind, path, _ = strings.Cut(path, "/")
+	id, part, _ = strings.Cut(path, "/")
+	return kind, id, part
+}
+
+// stampOf looks at a resource as it is now.
+func (u *resourceUpdates) stampOf(ctx context.Context, owner, uri string) stamp {
+	kind, id, part := parseURI(uri)
+	switch {
+	case id == "" && listKinds[kind] != "":
+		return stamp{state: u.listStamp(ctx, owner, core.ListRequest{Kind: listKinds[kind]})}
+	case id == "":
+		return stamp{final: true} // the providers, or nothing of ours
+	}
+	r, err := u.h.Get(ctx, owner, id)
+	if err != nil {
+		return stamp{state: string(core.CodeOf(err)), final: true}
+	}
+	if part == "text" && r.Turn != nil {
+		return stamp{state: fmt.Sprint(r.Turn.Status.Ended(), r.Turn.TextBytes), final: r.Turn.Status.Ended()}
+	}
+	return stamp{state: resourceStamp(r), final: r.Done() && r.Kind != core.KindSession}
+}
+
+// resourceStamp says what a resource is in as few words as tell its states
+// apart.
+func resourceStamp(r core.Resource) string {
+	switch r.Kind {
+	case core.KindTurn:
+		s := fmt.Sprint(r.Turn.Status, r.Turn.QueuePosition, r.Turn.LastSeq)
+		return s + requestStamps(r.Pending())
+	case core.KindRequest:
+		return requestStamps([]core.Request{*r.Request})
+	case core.KindProcess:
+		return fmt.Sprint(r.Process.Status, r.Process.LastSeq, r.Process.Leftover)
+	}
+	return fmt.Sprint(r.Session.Session.Status, r.Session.Session.LastSeq) + requestStamps(r.Session.Requests)
+}
+
+func requestStamps(rs []core.Request) string {
+	var b strings.Builder
+	for _, q := range rs {
+		fmt.Fprint(&b, " ", q.ID, q.Status, q.AskedUser)
+	}
+	return b.String()
+}
+
+// listStamp says which resources a list shows, and of which status.
+func (u *resourceUpdates) listStamp(ctx context.Context, owner string, r core.ListRequest) string {
+	res, err := u.h.List(ctx, owner, r)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, x := range res.Items {
+		fmt.Fprint(&b, " ", x.ID)
+		switch {
+		case x.Kind == core.KindRequest:
+			b.WriteString(requestStamps([]core.Request{*x.Request}))
+		case x.Kind == core.KindProcess:
+			b.WriteString(string(x.Process.Status))
+		case x.Kind == core.KindSession:
+			b.WriteString(string(x.Session.Session.Status))
+		}
+	}
+	return b.String()
+}
+
+// liveStamp says which resources resources/list names, "" when that cannot be
+// told now.
+func (u *resourceUpdates) liveStamp(ctx context.Context, owner string) string {
+	live := true
+	out := "live:"
+	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
+		res, err := u.h.List(ctx, owner, core.ListRequest{Kind: kind, Live: &live, Limit: listedResources})
+		if err != nil {
+			return ""
+		}
+		for _, x := range res.Items {
+			out += " " + x.ID
+		}
+	}
+	return out
+}

@@ -1,0 +1,263 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harness-mcp/harness-mcp/core"
+)
+
+// suggestion is a call that a client can make as it is.
+type suggestion struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+	Why       string         `json:"why"`
+
+	rest *turnObject // the turn whose cut answer this call reads on
+}
+
+// args are the arguments of a suggestion.
+type args = map[string]any
+
+// nexts is embedded in every object that can be a whole reply, right after its
+// ids and status.
+type nexts struct {
+	Next []suggestion `json:"next,omitempty"`
+}
+
+func (n *nexts) nextCalls() *[]suggestion { return &n.Next }
+
+// suggest adds a call; the first ones are shown.
+func (n *nexts) suggest(tool, why string, a args) {
+	n.Next = append(n.Next, suggestion{Tool: tool, Arguments: a, Why: why})
+}
+
+// suggestRest adds the call that reads on where the answer of a turn is cut. It
+// is shown only in a half of the reply that does cut it.
+func (n *nexts) suggestRest(t *turnObject) {
+	n.Next = append(n.Next, suggestion{Tool: "inspect", Why: "the answer from where it is cut", rest: t})
+}
+
+// visibleSuggestions gives the suggestions as they are once the reply has been cut.
+func visibleSuggestions(next []suggestion) []suggestion {
+	var out []suggestion
+	for _, s := range next {
+		if s.rest != nil {
+			if !s.rest.Truncated {
+				continue
+			}
+			s.Arguments = args{"id": s.rest.TurnID, "offset": s.rest.truncatedAt}
+		}
+		if len(out) < maxNext {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// keepKnown drops suggestions of tools that this server does not offer, and
+// all behind the third that is sure to be shown.
+func (c *call) offeredSuggestions(next []suggestion) []suggestion {
+	out := next[:0]
+	sure := 0
+	for _, n := range next {
+		if !c.offers(n.Tool) || sure == maxNext {
+			continue
+		}
+		if n.rest == nil {
+			sure++
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// nextLine says suggestions in prose.
+func nextLine(next []suggestion) string {
+	if len(next) == 0 {
+		return ""
+	}
+	calls := make([]string, len(next))
+	for i, n := range next {
+		calls[i] = fmt.Sprintf("%s %s (%s)", n.Tool, encode(n.Arguments), n.Why)
+	}
+	return "Next: " + strings.Join(calls, "; or ") + "."
+}
+
+// afterTurn suggests what follows a turn, as it stands now.
+func (c *call) afterTurn(o *turnObject) {
+	turn, session := o.TurnID, o.SessionID
+	if len(o.PendingRequests) > 0 {
+		if q, ok := o.PendingRequests[0].(*requestObject); ok {
+			c.suggestAnswers(&o.nexts, q)
+			return
+		}
+	}
+	switch {
+	case !o.Status.Ended():
+		o.suggest("await", "waits for it", args{"ids": []string{turn}})
+		if o.Status == core.TurnIsQueued {
+			o.suggest("interrupt", "takes it out of the queue", args{"session_id": session, "turn_id": turn})
+		}
+	case o.Status == core.TurnDoneCompleted:
+		o.suggestRest(o)
+		o.suggest("replay", "the steps it took", args{"id": turn, "view": "summary"})
+		if o.sessionEnds {
+			o.suggest("start_session", "continues the conversation", args{"resume": session})
+		} else {
+			o.suggest("close", "ends the session when you are done", args{"id": session})
+		}
+	default:
+		o.suggestRest(o)
+		o.suggest("replay", "what led to it", args{"id": turn, "view": "summary"})
+		o.suggest("inspect", "what the session can still do", args{"id": session})
+	}
+}
+
+// afterSession suggests what follows a session's state.
+func (c *call) afterSession(o *sessionObject) {
+	id := o.SessionID
+	switch {
+	case len(o.PendingRequests) > 0:
+		if q, ok := o.PendingRequests[0].(*requestObject); ok {
+			c.suggestAnswers(&o.nexts, q)
+		}
+	case !o.Live:
+		o.suggest("replay", "what happened", args{"id": id, "view": "summary"})
+		o.suggest("start_session", "continues the conversation", args{"resume": id})
+	case o.CurrentTurn != nil:
+		o.suggest("await", "waits for its turn", args{"ids": []string{o.CurrentTurn.TurnID}})
+		o.suggest("replay", "what it has done so far", args{"id": id, "view": "summary"})
+	case o.Status == core.StatusIdle:
+		o.suggest("send_message", "with your own prompt", args{"session_id": id, "prompt": "<your prompt>"})
+		o.suggest("close", "ends it when you are done", args{"id": id})
+	case o.Status == core.StatusClosing:
+		o.suggest("await", "waits for its end", args{"ids": []string{id}})
+	default:
+		o.suggest("await", "waits until it is ready", args{"ids": []string{id}})
+	}
+}
+
+func (c *call) afterRequest(o *requestObject) {
+	c.suggestAnswers(&o.nexts, o)
+	if o.Status != core.RequestPending {
+		o.suggest("await", "what the turn does next", args{"ids": []string{o.TurnID}})
+	}
+}
+
+// suggestAnswers adds calls that answer a request, or, where only a person may
+// do so, the one that waits for it.
+func (c *call) suggestAnswers(n *nexts, q *requestObject) {
+	if q.Status != core.RequestPending {
+		return
+	}
+	if c.opts.AnswerByUser || q.asking || q.AskedUser == core.AskedNoAnswer {
+		n.suggest("await", "until a person has answered", args{
+			"ids": []string{q.TurnID}, "ignore_requests": []string{q.RequestID}})
+	}
+	if c.opts.AnswerByUser {
+		return
+	}
+	respond := func(why string, a args) {
+		a["request_id"] = q.RequestID
+		n.suggest("respond", why, a)
+	}
+	for _, a := range q.Actions {
+		switch a {
+		case core.ActionAnswer:
+			q.suggestAnswer(respond)
+		case core.ActionApprove:
+			q.suggestApproval(respond)
+		case core.ActionDeny:
+			respond("refuses this step, the turn goes on", args{"action": a})
+		case core.ActionCancel:
+			respond("refuses and stops the turn", args{"action": a})
+		}
+	}
+}
+
+// suggestApproval says the scope, where the agent offers no approval of just
+// this once: that is for the caller to see before it calls.
+func (o *requestObject) suggestApproval(respond func(string, args)) {
+	if len(o.Scopes) == 0 || slices.Contains(o.Scopes, core.ScopeOnce) {
+		respond("allows it; read it first", args{"action": core.ActionApprove})
+		return
+	}
+	respond("allows it and all alike, which is all that is offered; read it first",
+		args{"action": core.ActionApprove, "scope": o.Scopes[0]})
+}
+
+// suggestAnswer adds the choices of a single question, or the form in which
+// several are answered.
+func (o *requestObject) suggestAnswer(respond func(string, args)) {
+	switch {
+	case len(o.Questions) == 1:
+		for i, ch := range o.Questions[0].Choices {
+			if i < shownChoices {
+				respond("answers: "+oneLine(firstNonEmpty(ch.Label, ch.Value), maxPreview), args{"action": "answer", "answer": ch.Value})
+			}
+		}
+	case len(o.Questions) > 1:
+		answers := map[string][]string{}
+		for _, x := range o.Questions {
+			if len(x.Choices) == 0 {
+				return
+			}
+			answers[x.ID] = []string{x.Choices[0].Value}
+		}
+		respond("answers all, here with the first choices", args{"action": "answer", "answers": answers})
+	}
+}
+
+func (c *call) afterProcess(o *processObject) {
+	if o.Status.Ended() {
+		o.suggestOutput()
+		if o.Leftover > 0 {
+			o.suggest("close", "ends what it left running", args{"id": o.ProcessID})
+		}
+		return
+	}
+	if o.Matched != nil {
+		from := o.Matched.Seq
+		if o.Output != nil {
+			from = max(from, o.Output.To)
+		}
+		o.suggest("replay", "what it says from here on", args{"id": o.ProcessID, "after": from})
+	}
+	if o.Unmatched {
+		o.suggestPattern()
+	}
+	if o.dialogueStep && len(o.Next) > 0 {
+		return
+	}
+	if !o.Unmatched {
+		o.suggest("await", "waits for its end", args{"ids": []string{o.ProcessID}})
+	}
+	o.suggestOutput()
+	o.suggest("close", "stops it", args{"id": o.ProcessID})
+}
+
+// suggestOutput adds the call that shows more of the output than the reply
+// does: its last lines, or all of it when they are there. A replay's tail is
+// none of both: it counts events, which have any number of lines.
+func (o *processObject) suggestOutput() {
+	written := o.StdoutBytes + o.StderrBytes
+	switch {
+	case o.Output != nil:
+	case o.Tail == "" && (written > 0 || !o.Status.Ended()):
+		o.suggest("inspect", "its last lines", args{"id": o.ProcessID})
+	case written > int64(len(o.Tail)):
+		o.suggest("replay", "all of its output", args{"id": o.ProcessID, "types": []string{string(core.TypeStdout), string(core.TypeStderr)}})
+	}
+}
+
+// suggestPattern adds the call that goes on looking for a pattern, from where
+// this one began: what has come of an unfinished line is part of the line.
+func (o *processObject) suggestPattern() {
+	a := args{"ids": []string{o.ProcessID}, "pattern": o.pattern}
+	if o.after > 0 {
+		a["after"] = o.after
+	}
+	o.suggest("await", "goes on looking for it", a)
+}

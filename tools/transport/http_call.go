@@ -1,0 +1,50 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+)
+
+// serve runs one request and answers it. The call stands in the principal's
+// table under key, and its context comes from ctx.
+func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, p *principal, x exchange) {
+	call, refused := p.calls.admit(ctx, x.key, h.opts.callClass(x.envelope), 0)
+	switch refused {
+	case nil:
+	case errEnding:
+		http.Error(w, refused.message, http.StatusServiceUnavailable)
+		return
+	default:
+		writeReply(w, http.StatusOK, errorReply(x.envelope.ID, refused.code, refused.message))
+		return
+	}
+	defer call.end()
+	a := newHTTPResponse(w, h.opts.KeepAlive, x.gone(call))
+	defer a.close()
+	if x.begin != nil {
+		defer x.begin(call, a)()
+	}
+	if !call.waitTurn() {
+		if !call.cancelled.Load() {
+			_ = a.finish(http.StatusOK, errorReply(x.envelope.ID, codeBusy, "the call ended before its turn came"))
+		}
+		return
+	}
+	h.handle(call.ctx, x.client, x.envelope, x.body, a, func(response any) error {
+		if call.cancelled.Load() {
+			return nil
+		}
+		return a.finish(x.status(response), response)
+	})
+}
+
+// exchange is a request and what differs between the eras in serving it.
+type exchange struct {
+	client   *client
+	envelope *envelope
+	body     []byte
+	key      string
+	status   func(response any) int                  // HTTP status of the response, which it may prepare for
+	gone     func(*call) func()                      // what to do when the client does not read; may give nil
+	begin    func(*call, *httpResponse) (end func()) // around the call; may be nil
+}

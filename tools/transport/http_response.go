@@ -1,0 +1,199 @@
+package transport
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+var errResponseSent = errors.New("the response was sent already")
+
+// forwardAnswer is the HTTP response to one message of a client. It is one JSON
+// object, unless something comes before the response or the response is long
+// in coming: then it is an event stream, in which comments keep the
+// connection alive. It is a sink, and safe for concurrent use.
+type httpResponse struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	every   time.Duration // between comments
+
+	mu           sync.Mutex
+	streaming    bool
+	done         bool
+	err          error
+	timer        *time.Timer
+	onWriteError func() // called once, after a failed write
+}
+
+// newAnswer prepares the response. gone is called when the client turns out
+// not to read it; nil if nobody wants to know. The caller must close the
+// answer.
+func newHTTPResponse(w http.ResponseWriter, every time.Duration, gone func()) *httpResponse {
+	a := &httpResponse{w: w, control: http.NewResponseController(w), every: every, onWriteError: gone}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.timer = time.AfterFunc(every, a.keepAlive)
+	return a
+}
+
+// decodeEnvelope makes the response a stream at once.
+func (a *httpResponse) open() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writeEvent(": open\n\n", nil, "")
+}
+
+// send passes on what comes before the response.
+func (a *httpResponse) send(message any) error {
+	e, err := encode(message)
+	if err != nil {
+		return err
+	}
+	defer e.free()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done {
+		return errResponseSent
+	}
+	a.writeEvent("event: message\ndata: ", e.buf.Bytes(), "\n")
+	return a.err
+}
+
+// finish sends the response; nothing follows it. The status counts only if
+// the response is no stream by then.
+func (a *httpResponse) finish(status int, message any) error {
+	e, err := encode(message)
+	if err != nil {
+		return err
+	}
+	defer e.free()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done {
+		return errResponseSent
+	}
+	if a.streaming {
+		a.writeEvent("event: message\ndata: ", e.buf.Bytes(), "\n")
+	} else {
+		header := a.w.Header()
+		header.Set("Content-Type", "application/json")
+		header.Set("Content-Length", strconv.Itoa(e.buf.Len()))
+		a.extend()
+		a.w.WriteHeader(status)
+		if _, a.err = a.w.Write(e.buf.Bytes()); a.err == nil {
+			a.err = a.control.Flush() // the handler may have ended this goroutine
+		}
+	}
+	a.end()
+	return a.err
+}
+
+// close ends the response if it has not been sent. A message that is owed no
+// response was accepted.
+func (a *httpResponse) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done {
+		return
+	}
+	if !a.streaming {
+		a.w.WriteHeader(http.StatusAccepted)
+	}
+	a.end()
+}
+
+func (a *httpResponse) end() {
+	a.done = true
+	a.timer.Stop()
+}
+
+func (a *httpResponse) keepAlive() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done || a.err != nil {
+		return
+	}
+	a.writeEvent(": waiting\n\n", nil, "")
+	a.timer.Reset(a.every)
+}
+
+// writeEvent writes a piece of the stream and begins it first, if need be. a.mu is
+// held.
+func (a *httpResponse) writeEvent(head string, data []byte, tail string) {
+	if a.err != nil {
+		return
+	}
+	a.extend()
+	if !a.streaming {
+		a.streaming = true
+		header := a.w.Header()
+		header.Set("Content-Type", "text/event-stream")
+		header.Set("X-Accel-Buffering", "no") // proxies must not wait for more
+		a.w.WriteHeader(http.StatusOK)
+	}
+	_, err := a.w.Write([]byte(head))
+	if err == nil && data != nil {
+		if _, err = a.w.Write(data); err == nil {
+			_, err = a.w.Write([]byte(tail))
+		}
+	}
+	if err == nil {
+		err = a.control.Flush()
+	}
+	if a.err = err; err != nil && a.onWriteError != nil {
+		a.onWriteError()
+	}
+}
+
+// extend gives the client time to read what is written next.
+func (a *httpResponse) extend() {
+	_ = a.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer that has none needs none
+}
+
+// writeReply answers without a call.
+func writeReply(w http.ResponseWriter, status int, r reply) {
+	e, err := encode(r)
+	if err != nil {
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	defer e.free()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(e.buf.Bytes()) // the client may be gone
+}
+
+// errorCode returns the code of an error response, 0 for a result.
+func errorCode(response any) int {
+	switch r := response.(type) {
+	case reply:
+		if r.Error != nil {
+			return r.Error.Code
+		}
+	case mcp.JSONRPCError:
+		return r.Error.Code
+	}
+	return 0
+}
+
+// accepts reports whether the client takes a content type. One that does not
+// say takes everything.
+func accepts(r *http.Request, want string) bool {
+	all := r.Header.Values("Accept")
+	kind, _, _ := strings.Cut(want, "/")
+	for _, line := range all {
+		for _, item := range strings.Split(line, ",") {
+			given, _, _ := strings.Cut(item, ";")
+			switch strings.ToLower(strings.TrimSpace(given)) {
+			case want, kind + "/*", "*/*":
+				return true
+			}
+		}
+	}
+	return len(all) == 0
+}
