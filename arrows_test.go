@@ -4,14 +4,10 @@ package harness_test
 import (
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,32 +15,27 @@ import (
 
 const module = "github.com/harness-mcp/harness-mcp"
 
-// A rule is a package, by its path in the module, and what its code may import:
-// packages of the module by their path in it, others by their import path. A
-// name that ends in "/..." stands for itself and all below it. The standard
-// library is free, except in the packages of pure.
-type rule struct {
+// A room is a part of the house and what its code may import: packages of the
+// module by their path in it, others by their import path. A name that ends in
+// "/..." stands for all below it as well. The standard library is free.
+type room struct {
 	name string
 	may  []string
 }
 
-// rules are in order: the first that matches a package decides. Imports go down
-// only, as docs/architecture.md draws them.
-var rules = []rule{
+// rooms are in order: the first that has a package decides. Imports go down
+// only: cmd to tools to core; cmd to providers to process to core; cmd to
+// sqlitestore to core.
+var rooms = []room{
 	{"core", []string{"github.com/google/uuid"}},
-	{"core/machine", []string{"core"}},
-	{"core/redact", []string{"core"}},
-	{"core/journal", []string{"core"}},
-	{"core/memstore", []string{"core"}},
-	{"core/harness", []string{"core", "core/machine", "core/journal", "core/redact"}},
 	{"core/storetest", []string{"core", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"core/providertest", []string{"core", "github.com/google/go-cmp/...", "go.uber.org/goleak"}},
-	{"process/...", []string{"core", "core/journal", "core/redact", "process/...", "golang.org/x/sys/...", "github.com/creack/pty"}},
+	{"process/...", []string{"core", "process/...", "golang.org/x/sys/...", "github.com/creack/pty"}},
 	{"sqlitestore/...", []string{"core", "sqlitestore/...", "modernc.org/sqlite/...", "golang.org/x/sys/...", "github.com/google/uuid", "github.com/klauspost/compress/..."}},
 	{"providers/internal/conntest", []string{"core", "core/providertest"}}, // test support
-	{"providers/...", []string{"core", "core/redact", "process", "providers/...", "github.com/google/uuid", "golang.org/x/sync/...", "golang.org/x/sys/..."}},
+	{"providers/...", []string{"core", "process", "providers/...", "github.com/google/uuid", "golang.org/x/sync/...", "golang.org/x/sys/..."}},
 	{"tools/transport", []string{"github.com/mark3labs/mcp-go/...", "golang.org/x/sync/..."}},
-	{"tools", []string{"core", "core/harness", "core/redact", "github.com/mark3labs/mcp-go/...", "golang.org/x/sync/..."}},
+	{"tools", []string{"core", "github.com/mark3labs/mcp-go/...", "golang.org/x/sync/..."}},
 	{"internal/modelserver/...", nil},
 	{"internal/...", []string{"..."}},
 	{"examples/...", []string{"..."}},
@@ -52,33 +43,13 @@ var rules = []rule{
 	{"cmd/...", []string{"..."}},
 }
 
-// testRules are what the tests of a package may import beside what its code may.
-// The tests of a package that is not named are free.
-var testRules = []rule{
-	{"core/machine", []string{"github.com/google/go-cmp/...", "pgregory.net/rapid"}},
-	{"core/redact", []string{"github.com/google/go-cmp/...", "pgregory.net/rapid"}},
+// tests are what a room's own tests may import beside what its code may. Where
+// a room is not named, its tests are free.
+var tests = []room{
 	{"core", []string{"core/...", "github.com/google/go-cmp/...", "pgregory.net/rapid", "go.uber.org/goleak"}},
-	{"core/harness", []string{"core/...", "github.com/google/go-cmp/...", "pgregory.net/rapid", "go.uber.org/goleak"}},
-	{"core/journal", []string{"core/...", "github.com/google/go-cmp/...", "pgregory.net/rapid", "go.uber.org/goleak"}},
-	{"core/memstore", []string{"core/...", "github.com/google/go-cmp/...", "pgregory.net/rapid", "go.uber.org/goleak"}},
 }
 
-// onlyImporters are packages that nobody else may import, however free, except
-// in tests.
-var onlyImporters = []rule{
-	{"core/machine", []string{"core/harness"}},
-}
-
-// pure are packages without input, output, clock or goroutine: they may not
-// import these parts of the standard library, nor use these names of time.
-var pure = []rule{
-	{"core/machine", []string{"context", "io/...", "log/...", "net/...", "os/...", "sync/...", "syscall", "math/rand/...", "crypto/rand", "runtime/..."}},
-}
-
-// clocks are the names of package time that read a clock or wait for one.
-var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
-
-// pkg is what "go list" reports of a package.
+// pkg is what "go list" says of a package.
 type pkg struct {
 	ImportPath   string
 	Imports      []string
@@ -106,19 +77,13 @@ func TestABreachOfTheArrowsIsSeen(t *testing.T) {
 		want int
 	}{
 		{"core imports a database", pkg{ImportPath: "core", Imports: []string{"context", "modernc.org/sqlite"}}, 1},
-		{"core's tests import a provider", pkg{ImportPath: "core/harness", XTestImports: []string{module + "/core", module + "/providers/demo"}}, 1},
+		{"core's tests import a provider", pkg{ImportPath: "core", XTestImports: []string{module + "/core", module + "/providers/demo"}}, 1},
 		{"a provider speaks MCP", pkg{ImportPath: "providers/demo", Imports: []string{"github.com/mark3labs/mcp-go/mcp"}}, 1},
 		{"the transport knows the harness", pkg{ImportPath: "tools/transport", Imports: []string{module + "/core"}}, 1},
 		{"tools know a provider and a store", pkg{ImportPath: "tools", Imports: []string{module + "/providers/codex", module + "/sqlitestore"}}, 2},
 		{"a product package imports test support", pkg{ImportPath: "tools", Imports: []string{module + "/internal/mcptest"}}, 1},
-		{"a package without a rule", pkg{ImportPath: "unknown"}, 1},
+		{"a part of the house without a rule", pkg{ImportPath: "attic"}, 1},
 		{"a name that only begins like an allowed one", pkg{ImportPath: "process", Imports: []string{module + "/coreutils"}}, 1},
-		{"the machine waits", pkg{ImportPath: "core/machine", Imports: []string{"context", "sync/atomic", "strings"}}, 2},
-		{"the machine writes a journal", pkg{ImportPath: "core/machine", Imports: []string{module + "/core/journal"}}, 1},
-		{"a command steps a machine", pkg{ImportPath: "cmd/harness-mcp", Imports: []string{module + "/core/machine"}}, 1},
-		{"tools step a machine", pkg{ImportPath: "tools", Imports: []string{module + "/core/machine"}}, 2},
-		{"values know how they are redacted", pkg{ImportPath: "core", Imports: []string{module + "/core/redact"}}, 1},
-		{"a store knows the harness", pkg{ImportPath: "sqlitestore", Imports: []string{module + "/core/harness"}}, 1},
 		{"what is allowed", pkg{ImportPath: "providers/codex", Imports: []string{"os", "encoding/json/v2", module + "/core", module + "/providers/internal/jsonrpc"}}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,120 +95,22 @@ func TestABreachOfTheArrowsIsSeen(t *testing.T) {
 	}
 }
 
-// breaches returns what p imports that it may not.
+// breaches says what p imports that it may not.
 func breaches(p pkg) []string {
 	name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 	if name == "" {
 		return nil // this test
 	}
-	r, ok := find(rules, name)
-	if !ok {
-		return []string{name + " has no rule in this test: add what it may import"}
+	i := slices.IndexFunc(rooms, func(r room) bool { return within(name, r.name) })
+	if i < 0 {
+		return []string{name + " is in no room of this test: say what it may import"}
 	}
-	wrong := notAllowed(name, p.Imports, r.may)
-	for _, only := range onlyImporters {
-		if slices.Contains(p.Imports, module+"/"+only.name) && !slices.Contains(only.may, name) {
-			wrong = append(wrong, "only "+strings.Join(only.may, ", ")+" may import "+only.name+", not "+name)
-		}
-	}
-	if no, ok := find(pure, name); ok {
-		for _, imp := range p.Imports {
-			if slices.ContainsFunc(no.may, func(m string) bool { return within(imp, m) }) {
-				wrong = append(wrong, name+" is pure and may not import "+imp)
-			}
-		}
-	}
-	if more, ok := find(testRules, name); ok {
-		wrong = append(wrong, notAllowed("the tests of "+name, slices.Concat(p.TestImports, p.XTestImports), slices.Concat(r.may, more.may))...)
+	wrong := notAllowed(name, p.Imports, rooms[i].may)
+	if j := slices.IndexFunc(tests, func(r room) bool { return within(name, r.name) }); j >= 0 {
+		may := slices.Concat(rooms[i].may, tests[j].may)
+		wrong = append(wrong, notAllowed("the tests of "+name, slices.Concat(p.TestImports, p.XTestImports), may)...)
 	}
 	return wrong
-}
-
-// find returns the first rule for a package.
-func find(rules []rule, name string) (rule, bool) {
-	i := slices.IndexFunc(rules, func(r rule) bool { return within(name, r.name) })
-	if i < 0 {
-		return rule{}, false
-	}
-	return rules[i], true
-}
-
-func TestPurePackagesReadNoClock(t *testing.T) {
-	for _, p := range pure {
-		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(p.name), "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", p.name, len(files), err)
-		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			src, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, wrong := range clockReads(t, name, src) {
-				t.Error(wrong)
-			}
-		}
-	}
-}
-
-func TestAReadOfAClockIsSeen(t *testing.T) {
-	for _, tt := range []struct {
-		src  string
-		want int
-	}{
-		{"package p\nimport \"time\"\nvar t = time.Now()", 1},
-		{"package p\nimport \"time\"\nvar now = time.Now", 1},
-		{"package p\nimport clock \"time\"\nvar d = clock.Since(clock.Time{})", 1},
-		{"package p\nimport . \"time\"\nvar t = Now()", 1},
-		{"package p\nfunc f() { go f() }", 1},
-		{"package p\nvar c = make(chan int)", 1},
-		{"package p\nimport \"time\"\n// time.Now is not read.\nvar d = time.Second", 0},
-	} {
-		if got := clockReads(t, "p.go", []byte(tt.src)); len(got) != tt.want {
-			t.Errorf("%q: %q, want %d", tt.src, got, tt.want)
-		}
-	}
-}
-
-// clockReads returns where a source file reads a clock, starts a goroutine or
-// has a channel.
-func clockReads(t *testing.T, name string, src []byte) (found []string) {
-	t.Helper()
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, name, src, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	add := func(n ast.Node, what string) { found = append(found, fset.Position(n.Pos()).String()+": "+what) }
-	clock := "" // what the file calls package time
-	for _, imp := range f.Imports {
-		if imp.Path.Value == `"time"` {
-			clock = "time"
-			if imp.Name != nil {
-				clock = imp.Name.Name
-			}
-			if clock == "." {
-				add(imp, `imports "time" by a dot`)
-			}
-		}
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == clock && slices.Contains(clocks, n.Sel.Name) {
-				add(n, "time."+n.Sel.Name)
-			}
-		case *ast.GoStmt:
-			add(n, "go statement")
-		case *ast.ChanType:
-			add(n, "channel")
-		}
-		return true
-	})
-	return found
 }
 
 func notAllowed(who string, imports, may []string) []string {
@@ -260,7 +127,7 @@ func notAllowed(who string, imports, may []string) []string {
 	return wrong
 }
 
-// within reports whether a path is what a name of a rule stands for.
+// within says whether a path is what a name of a room or rule stands for.
 func within(p, name string) bool {
 	above, all := strings.CutSuffix(name, "...")
 	if !all {
@@ -269,7 +136,7 @@ func within(p, name string) bool {
 	return p == strings.TrimSuffix(above, "/") || strings.HasPrefix(p, above)
 }
 
-// list returns the packages of the module as they are built for a system.
+// list gives the packages of the module as they are built for a system.
 func list(t *testing.T, goos string) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")

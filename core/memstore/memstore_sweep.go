@@ -11,74 +11,62 @@ import (
 
 // DeleteEnded implements Store.
 func (m *MemStore) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.mu.Unlock()
-	a := d.aggregates[ownedID{owner, id}]
-	if a == nil || a.instance != instance || a.lastSeq != last {
-		return false, nil
-	}
-	if row := d.rows[rowID{a.kind, a.ownedID}]; row == nil || row.Live {
-		return false, nil
-	}
-	d.drop(a)
-	return true, nil
+	return locked(ctx, m, func(d *memData) (bool, error) {
+		a := d.aggregates[ownedID{owner, id}]
+		if a == nil || a.instance != instance || a.lastSeq != last {
+			return false, nil
+		}
+		if row := d.rows[rowID{a.kind, a.ownedID}]; row == nil || row.Live {
+			return false, nil
+		}
+		d.drop(a)
+		return true, nil
+	})
 }
 
 // Ended implements Store.
 func (m *MemStore) Ended(ctx context.Context, limit int) ([]core.EndedResource, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var out []core.EndedResource
-	for _, a := range d.aggregates {
-		if row := d.rows[rowID{a.kind, a.ownedID}]; row != nil && !row.Live {
-			out = append(out, core.EndedResource{Owner: a.owner, ID: a.id, Kind: a.kind, Instance: a.instance, LastSeq: a.lastSeq, At: row.Ended})
+	return locked(ctx, m, func(d *memData) ([]core.EndedResource, error) {
+		var out []core.EndedResource
+		for _, a := range d.aggregates {
+			if row := d.rows[rowID{a.kind, a.ownedID}]; row != nil && !row.Live {
+				out = append(out, core.EndedResource{Owner: a.owner, ID: a.id, Kind: a.kind, Instance: a.instance, LastSeq: a.lastSeq, At: row.Ended})
+			}
 		}
-	}
-	slices.SortFunc(out, func(x, y core.EndedResource) int {
-		return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID), strings.Compare(x.Owner, y.Owner))
+		slices.SortFunc(out, func(x, y core.EndedResource) int {
+			return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID), strings.Compare(x.Owner, y.Owner))
+		})
+		return out[:min(len(out), pageRows(limit))], nil
 	})
-	return out[:min(len(out), pageRows(limit))], nil
 }
 
 // Size implements Store.
 func (m *MemStore) Size(ctx context.Context) (int64, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer d.mu.Unlock()
-	n := d.bytes
-	for _, r := range d.rows {
-		n += len(r.Body)
-	}
-	return int64(n), nil
+	return locked(ctx, m, func(d *memData) (int64, error) {
+		n := d.bytes
+		for _, r := range d.rows {
+			n += len(r.Body)
+		}
+		return int64(n), nil
+	})
 }
 
 // PutAnswer implements AnswerStore.
 func (m *MemStore) PutAnswer(ctx context.Context, a core.Answer) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	if _, used := d.answers[a.ID]; used {
-		return &core.ConflictError{Kind: "answer", ID: a.ID}
-	}
-	if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; agg == nil || agg.kind != core.KindSession {
-		return core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID)
-	}
-	a.At = core.StoredTime(a.At)
-	d.answers[a.ID] = cloneAnswer(a)
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		if _, used := d.answers[a.ID]; used {
+			return &core.ConflictError{Kind: "answer", ID: a.ID}
+		}
+		if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; agg == nil || agg.kind != core.KindSession {
+			return core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID)
+		}
+		a.At = core.StoredTime(a.At)
+		d.answers[a.ID] = cloneAnswer(a)
+		return nil
+	})
 }
 
-// clone shares nothing with a.
+// cloneAnswer returns a copy that shares nothing with a.
 func cloneAnswer(a core.Answer) core.Answer {
 	if a.Response != nil {
 		r := *a.Response
@@ -101,48 +89,39 @@ func cloneAnswer(a core.Answer) core.Answer {
 
 // Answers implements AnswerStore.
 func (m *MemStore) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var out []core.Answer
-	for _, a := range d.answers {
-		if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; a.Outcome == nil && agg != nil && agg.instance == instance {
-			out = append(out, cloneAnswer(a))
+	return locked(ctx, m, func(d *memData) ([]core.Answer, error) {
+		var out []core.Answer
+		for _, a := range d.answers {
+			if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; a.Outcome == nil && agg != nil && agg.instance == instance {
+				out = append(out, cloneAnswer(a))
+			}
 		}
-	}
-	slices.SortFunc(out, func(x, y core.Answer) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
-	return out, nil
+		slices.SortFunc(out, func(x, y core.Answer) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
+		return out, nil
+	})
 }
 
 // Answer implements AnswerStore.
 func (m *MemStore) Answer(ctx context.Context, id string) (core.Answer, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return core.Answer{}, err
-	}
-	defer d.mu.Unlock()
-	a, ok := d.answers[id]
-	if !ok {
-		return core.Answer{}, core.Errorf(core.CodeNotFound, "there is no answer %s", id)
-	}
-	return cloneAnswer(a), nil
+	return locked(ctx, m, func(d *memData) (core.Answer, error) {
+		a, ok := d.answers[id]
+		if !ok {
+			return core.Answer{}, core.Errorf(core.CodeNotFound, "there is no answer %s", id)
+		}
+		return cloneAnswer(a), nil
+	})
 }
 
 // PutOutcome implements AnswerStore.
 func (m *MemStore) PutOutcome(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.mu.Unlock()
-	a, ok := d.answers[id]
-	if !ok || a.Outcome != nil {
-		return false, nil
-	}
-	o.At = core.StoredTime(o.At)
-	a.Response, a.Outcome = nil, &o
-	d.answers[id] = cloneAnswer(a)
-	return true, nil
+	return locked(ctx, m, func(d *memData) (bool, error) {
+		a, ok := d.answers[id]
+		if !ok || a.Outcome != nil {
+			return false, nil
+		}
+		o.At = core.StoredTime(o.At)
+		a.Response, a.Outcome = nil, &o
+		d.answers[id] = cloneAnswer(a)
+		return true, nil
+	})
 }
