@@ -16,10 +16,10 @@ type Caller struct {
 	// Limits.AllowDirs does not. "" is the directory of this process; a caller
 	// that is Elsewhere cannot mean a relative one by that.
 	Directory string
-	// Elsewhere says that the caller did not start this process, whose own
+	// Elsewhere means that the caller did not start this process, whose own
 	// directory means nothing to it.
 	Elsewhere bool
-	// User says that a person gave this answer, through a form.
+	// User means that a person entered this answer in a form.
 	User bool
 }
 
@@ -31,7 +31,7 @@ type Once struct {
 	Args json.RawMessage
 }
 
-// Reuse says what may happen to a stored session whose id is asked for again.
+// Reuse is what may happen to a stored session whose id is asked for again.
 type Reuse string
 
 // What may happen to a stored id.
@@ -49,9 +49,9 @@ type StartRequest struct {
 	Resume string // a session of ours: same id and journal, stored settings
 	Fork   bool   // with Resume or Config.ProviderSesID: a new session
 	// CloseAtRest closes the session by itself once a turn has ended and no
-	// other is queued, whoever still waits for it. A resume does not keep it.
+	// other is queued, also while callers wait for it. A resume does not keep it.
 	CloseAtRest bool
-	// Warnings are told in the reply and the journal beside the harness's own.
+	// Warnings are added to those of the harness in the reply and the journal.
 	Warnings []string
 	Once     Once
 }
@@ -87,7 +87,7 @@ type InterruptRequest struct {
 	Once       Once
 }
 
-// InterruptResult says what was interrupted and what follows it.
+// InterruptResult is the interrupted turn and how many are queued behind it.
 type InterruptResult struct {
 	Turn        Turn
 	QueuedTurns int
@@ -109,7 +109,7 @@ type CloseRequest struct {
 }
 
 // PruneRequest deletes ended resources: ID, or all that ended longer ago than
-// OlderThan. DryRun only says which.
+// OlderThan. DryRun deletes nothing and only lists them.
 type PruneRequest struct {
 	ID        string
 	OlderThan time.Duration
@@ -117,8 +117,7 @@ type PruneRequest struct {
 	Once      Once
 }
 
-// SessionView is a session as it is now, with what hangs on it. It is one
-// moment: all of it was true at Session.LastSeq.
+// SessionView is a session with its turns and requests, as of Session.LastSeq.
 type SessionView struct {
 	Session  Session
 	Current  *Turn
@@ -130,7 +129,7 @@ type SessionView struct {
 	Capabilities Capabilities
 }
 
-// ResourceKind says what an id names.
+// ResourceKind is the kind of thing that an id names.
 type ResourceKind string
 
 // What ids name.
@@ -141,7 +140,7 @@ const (
 	KindProcess ResourceKind = "process"
 )
 
-// Resource is what an id stands for, as it is now: the field of its Kind is
+// Resource is the present state of what an id names: the field of its Kind is
 // set, and Session too for turns and requests.
 type Resource struct {
 	Kind    ResourceKind
@@ -154,8 +153,9 @@ type Resource struct {
 	Matched *OutputMatch
 }
 
-// Done says whether the resource has come to rest: a turn or request ended; a
-// session idle with an empty queue, unavailable or ended; a process ended.
+// Done reports whether nothing more happens without a new command: a turn,
+// request or process has ended; a session is idle with an empty queue,
+// unavailable or ended.
 func (r Resource) Done() bool {
 	switch r.Kind {
 	case KindTurn:
@@ -171,7 +171,7 @@ func (r Resource) Done() bool {
 	return false
 }
 
-// Pending gives the requests that wait for an answer and concern the resource:
+// Pending returns the requests that wait for an answer and concern the resource:
 // those of a turn, or of a session's turns.
 func (r Resource) Pending() []Request {
 	if r.Session == nil || r.Kind == KindRequest {
@@ -186,7 +186,7 @@ func (r Resource) Pending() []Request {
 	return out
 }
 
-// Outcome says why an await returned.
+// Outcome is why an await returned.
 type Outcome string
 
 // Why an await returns.
@@ -205,8 +205,8 @@ type AwaitRequest struct {
 	Wait           time.Duration // how long at most
 	WakeOnRequest  bool
 	IgnoreRequests []string
-	// HoldRequest says of a pending request that it must not wake the caller
-	// yet, because a person is being asked. Nil holds none.
+	// HoldRequest reports whether a pending request must not end the wait yet,
+	// because a person is being asked. Nil holds none.
 	HoldRequest func(Request) bool
 	// Pattern, when set, ends the wait for a process when a line of its output
 	// matches, from its beginning or, for a single process, from behind After.
@@ -217,7 +217,7 @@ type AwaitRequest struct {
 	Progress func([]Resource)
 }
 
-// AwaitResult is where the resources stand. Results has every id once, in
+// AwaitResult is the state of the resources. Results has every id once, in
 // order of finishing, then the others in the order asked.
 type AwaitResult struct {
 	Outcome   Outcome

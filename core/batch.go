@@ -11,9 +11,9 @@ import (
 // PrefixInstance begins the ids of instances.
 const PrefixInstance = "ins_"
 
-// Completes says whether k may take the place of a stored key when a batch
+// Completes reports whether k may replace a stored key when a batch
 // brings it: old was claimed with PutKey, before its effect, by the same call,
-// and does not say yet what it made.
+// and has no Resource yet.
 func (k KeyRecord) Completes(old KeyRecord) bool {
 	return old.Resource == "" && old.ArgsHash == k.ArgsHash
 }
@@ -35,11 +35,11 @@ type Row struct {
 // EncodedBatch is a checked batch in the form that stores keep.
 type EncodedBatch struct {
 	Batch
-	// Kind is what the batch's snapshot says the resource is; empty for a
+	// Kind is the kind of the resource in the batch's snapshot, "" for a
 	// batch without one.
 	Kind ResourceKind
 	Rows []Row
-	// Digest tells the exact same batch from any other. It is only good for
+	// Digest differs for any two different batches. It is only good for
 	// comparing within this process.
 	Digest BatchDigest
 	// Bytes is about how much the batch writes.
@@ -164,7 +164,7 @@ func (b Batch) rows() ([]Row, error) {
 	return rows, first
 }
 
-// keys gives each of the batch's keys once, as it stands last.
+// keys returns each of the batch's keys once, in its last form.
 func (b Batch) keys() []KeyRecord {
 	var keys []KeyRecord
 	for _, k := range b.Keys {
@@ -178,7 +178,7 @@ func (b Batch) keys() []KeyRecord {
 	return keys
 }
 
-// Position is where a page of a list ended: behind the row of that time and
+// Position is where a page of a list ended: after the row of that time and
 // id.
 type Position struct {
 	At time.Time
@@ -186,7 +186,7 @@ type Position struct {
 }
 
 // ParseCursor reads what Cursor made. Another text is CodeInvalidArgument; the
-// empty one gives the zero Position.
+// empty text is the zero Position.
 func ParseCursor(cursor string) (Position, error) {
 	if cursor == "" {
 		return Position{}, nil
@@ -203,5 +203,5 @@ func ParseCursor(cursor string) (Position, error) {
 // EventBytes is what an event counts: its data and a share for its fields.
 func EventBytes(ev Event) int { return len(ev.Data) + len(ev.Raw) + 256 }
 
-// StoredTime is t as a store gives it back: UTC, to the nanosecond.
+// StoredTime returns t as a store returns it: UTC, to the nanosecond.
 func StoredTime(t time.Time) time.Time { return t.Round(0).UTC() }

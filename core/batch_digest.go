@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// BatchDigest tells one batch from another. It is keyed with secrets of this
-// process, so that nobody can make two batches that look the same, and stands
-// for nothing in another process: a batch is only ever repeated by its maker.
+// BatchDigest identifies a batch by its content. It is keyed with secrets of
+// this process, so that nobody can make two batches with one digest, and means
+// nothing in another process: a batch is only ever repeated by its writer.
 type BatchDigest [2 * digestWord]byte
 
 const (
 	digestWord = 8
-	// digestInline is from what length a text is hashed by itself, where it
-	// lies, instead of being copied beside the others.
+	// digestInline is from what length, in bytes, a text is hashed by itself
+	// instead of being copied to the others.
 	digestInline = 1 << 10
-	// digestKeep is the largest buffer that is kept for the next digest.
+	// digestKeep is the largest buffer that is kept for the next digest, in
+	// bytes.
 	digestKeep = 64 << 10
 )
 

@@ -13,15 +13,17 @@
 // # Who decides
 //
 // What a session does is one pure function, step (step.go and its parts): it
-// takes the State and an Input and gives the next State and a list of Effects.
-// It has no goroutine, clock, channel or I/O. A State holds facts; the words
-// that callers read are derived from them. So a race is the order of inputs,
-// and every order can be played in a test.
+// takes the State and an Input and returns the next State and a list of Effects.
+// It has no goroutine, clock, channel or I/O. A State has facts; the status that
+// callers read is derived from them. So a race is the order of inputs, and every
+// order can be played in a test. What becomes of inputs that the store did not
+// take (step_unstored.go) and what Telemetry is told (observation.go) are
+// functions of the same values.
 //
 // An actor (actor.go) hosts one session. It takes an input, drains what else
-// waits, steps it all, makes one Store.Commit, and then lets out what the
-// effects ask for, in order. Nothing else in the package decides anything: the
-// Harness checks arguments, finds or revives the actor, and waits.
+// waits, steps it all, makes one Store.Commit, and then carries out the effects,
+// in order. The Harness checks arguments that do not depend on the session, finds
+// the actor or hosts the session, and waits.
 //
 // # What is promised
 //

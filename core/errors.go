@@ -111,8 +111,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code && t.Message == ""
 }
 
-// Errorf makes an error with a code and a formatted message. A %w verb keeps
-// its operand as the cause.
+// Errorf returns an error with a code and a formatted message. The operand of a
+// %w verb is the cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}

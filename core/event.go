@@ -90,11 +90,11 @@ const (
 	ProcessTimedOut  EventType = "process_timed_out"
 )
 
-// ReplayGap is synthetic: it stands in a page for events that are gone and is
+// ReplayGap is synthetic: it replaces events that are gone in a page and is
 // never stored. Its data is {"available_from": seq}.
 const ReplayGap EventType = "replay_gap"
 
-// EndsTurn says whether t is one of the four terminal words of a turn.
+// EndsTurn reports whether t is one of the four terminal events of a turn.
 func (t EventType) EndsTurn() bool {
 	switch t {
 	case TurnCompleted, TurnFailed, TurnCancelled, TurnInterrupted:
@@ -103,7 +103,7 @@ func (t EventType) EndsTurn() bool {
 	return false
 }
 
-// IsDelta says whether t is a piece of an item that a later event carries
+// IsDelta reports whether t is a piece of an item that a later event carries
 // whole.
 func (t EventType) IsDelta() bool {
 	switch t {
@@ -113,7 +113,7 @@ func (t EventType) IsDelta() bool {
 	return false
 }
 
-// EventTypes lists the whole stored vocabulary, in the order of the
+// EventTypes returns the whole stored vocabulary, in the order of the
 // documentation.
 func EventTypes() []EventType {
 	return []EventType{

@@ -32,7 +32,7 @@ const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 // collision that will hardly ever happen.
 const idChars = 10
 
-// NewID makes an id: a prefix and ten Crockford base32 characters of a random
+// NewID returns a new id: a prefix and ten Crockford base32 characters of a random
 // UUID.
 func NewID(prefix string) string {
 	u := uuid.New()
@@ -47,14 +47,14 @@ func NewID(prefix string) string {
 	return prefix + string(b[:])
 }
 
-// NewEventID makes an event id: "evt_" and a UUIDv7, so ids sort by time, and
+// NewEventID returns a new event id: "evt_" and a UUIDv7, so ids sort by time, and
 // those of one process in the order in which they were made.
 func NewEventID() string { return EventIDAt(time.Now()) }
 
-// EventIDAt makes the id of an event of that time. It is made here since every
-// event has one: in a third of the time of uuid.NewV7 and its String, and with
-// one allocation, not three. Nothing depends on nobody guessing an event's id,
-// and so its random bits need no better source.
+// EventIDAt returns an id for an event of that time. It does not use uuid.NewV7,
+// since every event needs one: this takes a third of the time and one
+// allocation, not three. Nothing depends on event ids being hard to guess, so
+// math/rand is enough.
 func EventIDAt(now time.Time) string {
 	const (
 		version = 7 << 12
@@ -77,11 +77,12 @@ func EventIDAt(now time.Time) string {
 	return string(b[:])
 }
 
-// lastEvent is the time in the id that was made last.
+// lastEvent is the time in the newest id.
 var lastEvent atomic.Uint64
 
-// eventTime gives the time of an id, later than that of any before: the
-// milliseconds, and in the last twelve bits the part of one.
+// eventTime returns the time of an id, later than that of any before: the
+// milliseconds, and in the last twelve bits the fraction of one. It may be
+// called concurrently.
 func eventTime(now time.Time) uint64 {
 	ns := uint64(now.UnixNano())
 	t := ns/1e6<<12 + ns%1e6>>8
@@ -94,8 +95,8 @@ func eventTime(now time.Time) uint64 {
 	}
 }
 
-// CheckChosenID says whether a caller may choose id: 1 to MaxChosenID of
-// [A-Za-z0-9._-], not beginning with a prefix of ours.
+// CheckChosenID returns CodeInvalidArgument unless a caller may choose id: 1 to
+// MaxChosenID of [A-Za-z0-9._-], not beginning with a prefix of ours.
 func CheckChosenID(field, id string) error {
 	bad := func(why string) error {
 		return Errorf(CodeInvalidArgument, "%s %s", field, why).

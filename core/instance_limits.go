@@ -31,7 +31,8 @@ type Limits struct {
 	RetentionBytes int64
 	// StoreTimeout bounds one commit.
 	StoreTimeout time.Duration
-	// AnswerByUser is the operator's floor: only a person answers requests.
+	// AnswerByUser means that only a person answers requests, whatever a
+	// session's AnswerBy is.
 	AnswerByUser bool
 }
 

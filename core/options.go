@@ -15,7 +15,7 @@ type option struct {
 	name string
 	// of returns a pointer to the part.
 	of func(*SessionConfig) any
-	// resume says which value a resumed session has.
+	// resume is which value a resumed session has.
 	resume resumeRule
 	// names returns where the names of a part with the rule resumeAgain are stored.
 	names func(*SessionConfig) *[]string
@@ -25,7 +25,7 @@ type option struct {
 	does  string
 }
 
-// resumeRule says which value a part has in a resumed session.
+// resumeRule is which value a part has in a resumed session.
 type resumeRule uint8
 
 const (
@@ -139,7 +139,7 @@ func (c *SessionConfig) SetDefaults() {
 }
 
 // NameUnstored stores the names of what is not stored itself, so that a resume
-// can say what is missing.
+// can name what is missing.
 func (c *SessionConfig) NameUnstored() {
 	for _, o := range options {
 		if o.names != nil {

@@ -39,7 +39,7 @@ type Reasoning struct {
 	Partial bool   `json:"partial,omitempty"`
 }
 
-// ToolKind says what sort of tool an agent uses.
+// ToolKind is the kind of a tool.
 type ToolKind string
 
 // The kinds of tools.
@@ -53,7 +53,7 @@ const (
 	ToolOther   ToolKind = "other"
 )
 
-// ToolStarted says that the agent began to use a tool. Title is one line for
+// ToolStarted reports that the agent began to use a tool. Title is one line for
 // people, such as the command itself.
 type ToolStarted struct {
 	Item    string          `json:"item"`
@@ -71,7 +71,7 @@ type ToolDelta struct {
 	Text string `json:"text"`
 }
 
-// ToolStatus says how a tool use ended.
+// ToolStatus is how the use of a tool ended.
 type ToolStatus string
 
 // How a tool use ends.
@@ -97,7 +97,7 @@ type CommandOutputDelta struct {
 	Text string `json:"text"`
 }
 
-// ChangeKind says what happened to a file.
+// ChangeKind is what happened to a file.
 type ChangeKind string
 
 // What happens to files.
@@ -107,8 +107,9 @@ const (
 	FileDeleted  ChangeKind = "deleted"
 )
 
-// FileEdit is one changed file. Diff is unified, where the provider gives one.
-// Unreported marks one that the agent did not speak of but that was seen to
+// FileEdit is one changed file. Diff is a unified diff, "" where the provider
+// reports none.
+// Unreported marks a file that the agent did not report but that was seen to
 // change while it worked: by a command that it ran, or by somebody else.
 type FileEdit struct {
 	Path string     `json:"path"`
@@ -135,7 +136,7 @@ type PlanUpdated struct {
 	Steps []PlanStep `json:"steps"`
 }
 
-// UsageScope says what a usage report counts.
+// UsageScope is what a usage report counts.
 type UsageScope string
 
 // What a usage report counts.
@@ -171,7 +172,7 @@ type ProviderError struct {
 }
 
 // ProviderEvent is a frame with no faithful mapping, named by Kind and kept
-// raw; nothing that a provider says is dropped.
+// raw; nothing that a provider reports is dropped.
 type ProviderEvent struct {
 	Kind   string          `json:"kind"`
 	TurnID string          `json:"late_turn_id,omitempty"`
@@ -195,6 +196,21 @@ func (RateLimit) EventType() EventType          { return TypeRateLimit }
 func (Warning) EventType() EventType            { return TypeWarning }
 func (ProviderError) EventType() EventType      { return TypeProviderError }
 func (ProviderEvent) EventType() EventType      { return TypeProviderEvent }
+
+// DeltaParts returns the item and the text of a delta, and whether v is one.
+func DeltaParts(v any) (item, text string, ok bool) {
+	switch p := v.(type) {
+	case MessageDelta:
+		return p.Item, p.Text, true
+	case ReasoningDelta:
+		return p.Item, p.Text, true
+	case ToolDelta:
+		return p.Item, p.Text, true
+	case CommandOutputDelta:
+		return p.Item, p.Text, true
+	}
+	return "", "", false
+}
 
 // JSONPayload is a payload of a type that is none of the others, in its JSON
 // form. The filters for secrets and lengths make it, so that content of an

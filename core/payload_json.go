@@ -16,26 +16,21 @@ func EncodeData(v any) json.RawMessage {
 }
 
 // LongPayload is how long a text of an event is at least that is encoded piece
-// by piece: the encoder's buffer grows in steps, and leaves several times the
-// text behind.
+// by piece: the encoder's buffer grows in steps, which allocates several times the
+// text.
 const LongPayload = 1 << 20
 
-// encodeLong gives the JSON of a payload that is little else than a long text,
+// encodeLong returns the JSON of a payload that is little else than a long text,
 // nil for any other.
 func encodeLong(v any) json.RawMessage {
+	if item, text, ok := DeltaParts(v); ok {
+		return longText(item, text, false)
+	}
 	switch p := v.(type) {
-	case MessageDelta:
-		return longText(p.Item, p.Text, false)
 	case Message:
 		return longText(p.Item, p.Text, p.Partial)
-	case ReasoningDelta:
-		return longText(p.Item, p.Text, false)
 	case Reasoning:
 		return longText(p.Item, p.Text, p.Partial)
-	case ToolDelta:
-		return longText(p.Item, p.Text, false)
-	case CommandOutputDelta:
-		return longText(p.Item, p.Text, false)
 	}
 	return nil
 }
@@ -60,7 +55,21 @@ func longText(item, text string, partial bool) json.RawMessage {
 	return append(b, '}')
 }
 
-// TruncatedFrame is what stands for a frame that is too long to be kept.
+// TruncatedFrame returns what replaces a frame that is too long to be kept.
 func TruncatedFrame(bytes int, head string) json.RawMessage {
 	return EncodeData(map[string]any{"truncated": true, "bytes": bytes, "head": head})
+}
+
+// JsonFrame returns a frame as JSON of about MaxRaw bytes at most: as it is, as a
+// string when it is not JSON, or its beginning, marked as truncated.
+func JsonFrame(raw json.RawMessage) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case len(raw) > MaxRaw:
+		return TruncatedFrame(len(raw), Truncate(string(raw[:MaxRaw+1]), MaxRaw))
+	case !json.Valid(raw):
+		return EncodeData(string(raw))
+	}
+	return raw
 }

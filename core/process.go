@@ -23,7 +23,7 @@ const (
 	ProcessDoneTimedOut  ProcessStatus = "timed_out"
 )
 
-// Ended says whether s is terminal.
+// Ended reports whether s is terminal.
 func (s ProcessStatus) Ended() bool {
 	switch s {
 	case ProcessDoneExited, ProcessDoneFailed, ProcessDoneCancelled, ProcessDoneTimedOut:
@@ -32,8 +32,8 @@ func (s ProcessStatus) Ended() bool {
 	return false
 }
 
-// Terminal is the event that says that a process has come to the status, "" for
-// a status that is not terminal.
+// Terminal returns the type of the event that ends a process with this status,
+// "" for a status that is not terminal.
 func (s ProcessStatus) Terminal() EventType {
 	switch s {
 	case ProcessDoneExited:
@@ -89,7 +89,7 @@ type dataProcessEnd struct {
 	Error       *TurnError    `json:"error,omitempty"`
 }
 
-// TerminalData is the data of the event that ends the process as p says.
+// TerminalData returns the data of the event that ends the process.
 func (p ProcessSnapshot) TerminalData() json.RawMessage {
 	return EncodeData(dataProcessEnd{p.Status, p.Reason, p.ExitCode, p.Signal, p.StdoutBytes, p.StderrBytes, p.Leftover, p.Error})
 }
@@ -101,7 +101,7 @@ type OutputData struct {
 	Base64 string `json:"base64,omitempty"`
 }
 
-// NewOutputData makes the data for some output.
+// NewOutputData returns the data of an event for some output.
 func NewOutputData(b []byte) OutputData {
 	if utf8.Valid(b) {
 		return OutputData{Text: string(b)}
@@ -109,10 +109,10 @@ func NewOutputData(b []byte) OutputData {
 	return OutputData{Base64: base64.StdEncoding.EncodeToString(b)}
 }
 
-// Raw gives the data as JSON.
+// Raw returns the data as JSON.
 func (o OutputData) Raw() json.RawMessage { b, _ := json.Marshal(o); return b }
 
-// Bytes gives the exact output.
+// Bytes returns the exact output.
 func (o OutputData) Bytes() []byte {
 	if o.Base64 == "" {
 		return []byte(o.Text)
@@ -133,7 +133,7 @@ type ProcessSpec struct {
 	EnvMode    EnvMode // "": overlay
 	// Stdin lets callers write to it; without, it reads the end of input.
 	Stdin bool
-	// PTY gives it a terminal of Cols and Rows (80 and 24 when zero), which
+	// PTY runs it on a terminal of Cols and Rows (80 and 24 when zero), which
 	// implies Stdin. All of its output is stdout then.
 	PTY        bool
 	Cols, Rows int
@@ -157,8 +157,8 @@ type InputRequest struct {
 	Once      Once
 }
 
-// ProcessInput is what a process is given. Signal and size come before the
-// data, EOF behind it.
+// ProcessInput is input for a process. Signal and size are sent before the
+// data, EOF after it.
 type ProcessInput struct {
 	Data []byte
 	// EOF ends its input; on a terminal it is the end-of-transmission character.
@@ -174,8 +174,8 @@ type ProcessInput struct {
 // InputResult is a process right after it was given input.
 type InputResult struct {
 	Process ProcessSnapshot
-	// Before is the cursor right before the input: what the process says to it
-	// has a higher seq.
+	// Before is the cursor right before the input: output that follows it has a
+	// higher seq.
 	Before uint64
 }
 
@@ -200,20 +200,21 @@ type Processes interface {
 	// Errors: CodeForbiddenExecutable, CodeCapacity, CodeDepth,
 	// CodeInvalidArgument, CodeStoreFailed, CodeShuttingDown.
 	Start(ctx context.Context, r ProcessStart) (ProcessSnapshot, error)
-	// Input gives a process input and returns when it is held for it. Of an
+	// Input queues input for a process and returns when it is queued. Of an
 	// input that is refused nothing was written.
 	//
 	// Errors: CodeProcessNotRunning, CodeStdinClosed, CodeStdinBusy.
 	Input(ctx context.Context, owner, id string, in ProcessInput) (InputResult, error)
-	// Stop ends a process with all that it started and gives its terminal
+	// Stop ends a process with all that it started and returns its terminal
 	// snapshot. The first reason wins; a second stop joins the first, and with
 	// Force kills at once. Of one that has ended it ends what is left.
 	Stop(ctx context.Context, owner, id string, r ProcessStop) (ProcessSnapshot, error)
-	// Get gives a process as it is now.
+	// Get returns the present snapshot of a process.
 	Get(owner, id string) (ProcessSnapshot, bool)
-	// All gives every process that Get would.
+	// All returns the snapshots of all processes of an owner.
 	All(owner string) []ProcessSnapshot
-	// Watch wakes ch, which needs room for one, after each change.
+	// Watch sends on ch after each change, without blocking: ch needs a buffer
+	// of one. stop ends it.
 	Watch(owner, id string, ch chan<- struct{}) (stop func(), ok bool)
 	// Events reads the journal of a process that Get knows.
 	Events(ctx context.Context, q EventQuery) (events []Event, ok bool, err error)
@@ -239,7 +240,7 @@ type ProcessStart struct {
 	MaxLive, MaxLivePerOwner int
 }
 
-// ProcessStop says how and why a process is to end.
+// ProcessStop is how and why a process is to end.
 type ProcessStop struct {
 	Force bool
 	// Reason is the word for its snapshot, "" for a plain close.

@@ -27,20 +27,20 @@ type Provider interface {
 // Conn is one open provider conversation. Core pulls from it; an adapter never
 // calls core, so it cannot re-enter it.
 type Conn interface {
-	// Ready says what the opening found out. It does not change.
+	// Ready returns what the opening found out. It does not change.
 	Ready() Ready
 
-	// Send takes an op for delivery and never waits for the pipe. What became
+	// Send queues an op for delivery and never waits for the pipe. The outcome
 	// of the op arrives as OpDone. An error means that the op was not taken,
 	// for certain. Any goroutine may call it.
 	Send(op Op) error
 
-	// Recv gives the next notice, in the order in which the agent spoke. One
+	// Recv returns the next notice, in the order of the agent's output. One
 	// goroutine calls it. It returns io.EOF after a clean end, any other error
 	// when the link is lost, and ctx's error when ctx ends.
 	Recv(ctx context.Context) (Notice, error)
 
-	// Close ends the agent's whole process tree: politely while ctx lasts,
+	// Close ends the agent's whole process tree: gracefully until ctx ends,
 	// then by force. It is idempotent, may race with Recv and Send, and
 	// unblocks Recv. When it returns no child is left.
 	Close(ctx context.Context) error
@@ -56,7 +56,7 @@ type Spec struct {
 	Login      string          `json:"login,omitempty"`   // and to sign in, "" where that is not one command
 }
 
-// Transport gives the named transport, the default one for "".
+// Transport returns the named transport, the default one for "".
 func (s Spec) Transport(name string) (TransportSpec, bool) {
 	for _, t := range s.Transports {
 		if t.Name == name || name == "" && t.Default {
@@ -86,7 +86,7 @@ type OptionSpec struct {
 	Description string   `json:"description"`
 }
 
-// Support says how well a provider does something.
+// Support is how well a provider does something.
 type Support string
 
 // How well a provider does something. The zero value counts as Unsupported.
@@ -97,7 +97,7 @@ const (
 	Unsupported  Support = "unsupported"
 )
 
-// OK says whether the thing can be done at all.
+// OK reports whether the thing can be done at all.
 func (s Support) OK() bool { return s != "" && s != Unsupported }
 
 // Capabilities is data: shown to callers, used to refuse an op before it is
@@ -145,9 +145,9 @@ type OpID uint64
 // Op is one thing that core asks of a conversation: the closed set below.
 type Op interface{ OpID() OpID }
 
-// StartTurn hands the agent a turn. TurnID is also the name by which the
+// StartTurn sends the agent a turn. TurnID is also the name by which the
 // adapter refers to the turn in notices. OpDone without error is the earliest
-// proof of acceptance that the protocol offers, or, where it offers none, says
+// proof of acceptance that the protocol offers or, where it offers none, means
 // that the whole frame is in the pipe.
 type StartTurn struct {
 	ID     OpID
@@ -211,11 +211,11 @@ func (o Configure) OpID() OpID { return o.ID }
 
 // Notice is one thing that an adapter reports: the closed set below. A Turn
 // field names a turn: by the TurnID of its StartTurn or, for a turn that the
-// provider began, by whatever name TurnBegan gave it. An empty Turn means that
+// provider began, by the name in TurnBegan. An empty Turn means that
 // the notice belongs to the session.
 type Notice interface{ notice() }
 
-// OpDone says what became of an op. An Err is a definite rejection: the agent
+// OpDone is the outcome of an op. An Err is a definite rejection: the agent
 // did not and will not do it. Ref is the provider's own id, for a StartTurn.
 type OpDone struct {
 	Op  OpID
@@ -224,13 +224,13 @@ type OpDone struct {
 	Raw json.RawMessage
 }
 
-// TurnBegan says that the provider runs a turn. For a turn of ours it counts
+// TurnBegan reports that the provider runs a turn. For a turn of ours it counts
 // as acceptance; a Turn that is not ours is one that the provider began by
 // itself.
 type TurnBegan struct {
 	Turn   string
 	Ref    string
-	Prompt string // what the provider says started it, if anything
+	Prompt string // what started it, if the provider reports that
 	Raw    json.RawMessage
 }
 
@@ -241,7 +241,7 @@ type Content struct {
 	Raw     json.RawMessage
 }
 
-// RequestRaised says that the agent waits for a decision. Ref is the adapter's
+// RequestRaised reports that the agent waits for a decision. Ref is the adapter's
 // name for it, unique among the open ones of the Conn.
 type RequestRaised struct {
 	Turn string
@@ -250,13 +250,13 @@ type RequestRaised struct {
 	Raw  json.RawMessage
 }
 
-// RequestWithdrawn says that the agent no longer waits.
+// RequestWithdrawn reports that the agent no longer waits.
 type RequestWithdrawn struct {
 	Ref string
 	Raw json.RawMessage
 }
 
-// Verdict is how a provider says that a turn ended.
+// Verdict is the outcome of a turn as the provider reports it.
 type Verdict string
 
 // The provider's verdicts. Its "interrupted" and "aborted" are
@@ -297,7 +297,7 @@ type Observed struct {
 	Files  []FileEdit
 }
 
-// SessionChanged says that a fact of the session became known or changed.
+// SessionChanged reports that a fact of the session became known or changed.
 // Empty fields stay.
 type SessionChanged struct {
 	ProviderSessionID string
@@ -314,6 +314,5 @@ func (RequestWithdrawn) notice() {}
 func (TurnEnded) notice()        {}
 func (SessionChanged) notice()   {}
 
-// StopGrace is how long a Conn may take for a polite end when nobody gave a
-// time.
+// StopGrace is how long a Conn may take for a graceful end by default.
 const StopGrace = 10 * time.Second

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RequestKind says what an agent asks.
+// RequestKind is what an agent asks for.
 type RequestKind string
 
 // The kinds of requests.
@@ -18,11 +18,11 @@ const (
 	KindMCPElicitation     RequestKind = "mcp_elicitation"
 )
 
-// RequestStatus is where a request stands.
+// RequestStatus is the status of a request.
 type RequestStatus string
 
-// The status words of a request: pending, claimed while the provider is told
-// an answer, then resolved or expired.
+// The status words of a request: pending, claimed while an answer is sent to the
+// provider, then resolved or expired.
 const (
 	RequestPending      RequestStatus = "pending"
 	RequestClaimed      RequestStatus = "claimed"
@@ -30,7 +30,7 @@ const (
 	RequestDoneExpired  RequestStatus = "expired"
 )
 
-// Ended says whether no answer can be given any more.
+// Ended reports whether no answer is accepted any more.
 func (s RequestStatus) Ended() bool { return s == RequestDoneResolved || s == RequestDoneExpired }
 
 // Action is one way to answer a request.
@@ -45,7 +45,7 @@ const (
 	ActionCancel  Action = "cancel"
 )
 
-// Scope says how far an approval reaches.
+// Scope is how long an approval holds.
 type Scope string
 
 // The scopes of an approval.
@@ -95,7 +95,7 @@ type RequestSpec struct {
 	Details   *RequestDetails `json:"details,omitempty"`
 }
 
-// Resolution says how a request ended.
+// Resolution is how a request ended.
 type Resolution struct {
 	Action Action    `json:"action,omitempty"`
 	Scope  Scope     `json:"scope,omitempty"`

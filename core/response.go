@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// CheckResponse checks an answer against what a request declares and gives it
+// CheckResponse checks an answer against what a request declares and returns it
 // in the form that adapters rely on: Scope is set for approvals, Answers has
-// values and one entry per question. It never widens or narrows what was said.
+// values and one entry per question. It never widens or narrows the answer.
 //
 // Errors: CodeAction, CodeScope, CodeMissingAnswer, CodeInvalidArgument.
 func CheckResponse(spec RequestSpec, r Response) (Response, *Error) {
@@ -41,7 +41,7 @@ func CheckResponse(spec RequestSpec, r Response) (Response, *Error) {
 
 func offers(spec RequestSpec, s Scope) bool { return slices.Contains(scopes(spec), s) }
 
-// scopes gives what approve may carry: once is always offered.
+// scopes returns the scopes that approve may have: once when none are declared.
 func scopes(spec RequestSpec) []Scope {
 	if len(spec.Scopes) == 0 {
 		return []Scope{ScopeOnce}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// SessionStatus is the word that callers read. It is derived from the facts in
-// a session's State, never assigned.
+// SessionStatus is the status of a session. It is derived from the facts in the
+// session's state, never assigned.
 type SessionStatus string
 
 // The status words of a session.
@@ -24,15 +24,15 @@ const (
 	StatusKilled        SessionStatus = "killed"
 )
 
-// Live says whether a session of this status has, or is getting, a provider.
+// Live reports whether a session of this status has, or is opening, a provider.
 func (s SessionStatus) Live() bool { return !s.Ended() && s != StatusUnavailable }
 
-// Ended says whether only a resume can make the session usable again.
+// Ended reports whether only a resume can make the session usable again.
 func (s SessionStatus) Ended() bool {
 	return s == StatusClosed || s == StatusFailed || s == StatusKilled
 }
 
-// Reason says why something ended without the provider's verdict. The list is
+// Reason is why something ended without the provider's verdict. The list is
 // closed.
 type Reason string
 
@@ -54,7 +54,7 @@ const (
 	ReasonTurnEnded         Reason = "turn_ended"
 )
 
-// Durability says whether what callers see is on disk.
+// Durability is whether what callers see is on disk.
 type Durability string
 
 // How durable a resource is.
@@ -64,7 +64,7 @@ const (
 	DurabilityDegraded Durability = "degraded"
 )
 
-// ApprovalMode says when an agent must ask.
+// ApprovalMode is when an agent must ask.
 type ApprovalMode string
 
 // The approval modes. ApprovalDefault is the provider's own asking mode.
@@ -75,7 +75,7 @@ const (
 	ApprovalAuto     ApprovalMode = "auto_approve"
 )
 
-// SandboxMode says what an agent may touch.
+// SandboxMode is what an agent may read and change.
 type SandboxMode string
 
 // The sandbox modes.
@@ -86,7 +86,7 @@ const (
 	SandboxUnrestricted   SandboxMode = "unrestricted"
 )
 
-// AnswerBy says who is asked first when an agent wants a decision.
+// AnswerBy is who is asked first when an agent needs a decision.
 type AnswerBy string
 
 // Who answers requests.
@@ -95,7 +95,7 @@ const (
 	AnswerByUser   AnswerBy = "user"
 )
 
-// EnvMode says how Env meets the server's own environment.
+// EnvMode is how Env is combined with the server's own environment.
 type EnvMode string
 
 // How an environment is made.
@@ -150,7 +150,7 @@ type SessionConfig struct {
 	Skills          []string                   `json:"-"`
 	ProviderOptions map[string]json.RawMessage `json:"-"`
 
-	// Names of what was given but is not stored, so that a resume can say
+	// Names of what was given but is not stored, so that a resume can name
 	// what is missing.
 	EnvNames      []string `json:"env_names,omitempty"`
 	MCPNames      []string `json:"mcp_names,omitempty"`

@@ -27,8 +27,8 @@ const AllOwners = "*"
 // that is not there are empty and 0.
 type Store interface {
 	// Commit writes one aggregate's batch: all of it or nothing, durable when
-	// it returns. Batches of different resources are grouped, and each stands
-	// alone.
+	// it returns. Batches of different resources may be grouped, and each
+	// succeeds or fails by itself.
 	//
 	// The exact same batch as the resource's last one is accepted and changes
 	// nothing. Any other mismatch of ExpectSeq, an id that another aggregate of
@@ -39,11 +39,11 @@ type Store interface {
 	// aggregate, else CodeNotFound; one whose parts contradict each other is
 	// CodeInternal; one that brings a snapshot or key twice means the last.
 	//
-	// When ctx ends first the batch may be written all the same, also later: a
-	// conflict of a later batch tells.
+	// When ctx ends first the batch may be written all the same, also later:
+	// the next batch is a conflict then.
 	Commit(ctx context.Context, b Batch) error
 
-	// Events gives events of one resource in order of Seq.
+	// Events returns events of one resource in order of Seq.
 	Events(ctx context.Context, q EventQuery) ([]Event, error)
 	// LastSeq is the highest Seq that a resource ever stored, 0 for none. It
 	// stays when events are trimmed: a seq is never used again.
@@ -54,7 +54,7 @@ type Store interface {
 	Request(ctx context.Context, owner, id string) (Request, error)
 	Process(ctx context.Context, owner, id string) (ProcessRecord, error)
 
-	// The lists give newest first, a page at a time. For the filters Live and
+	// The lists return the newest first, a page at a time. For the filters Live and
 	// EndedBefore not live means ended, so an unavailable session counts; a
 	// session ended at its UpdatedAt.
 	Sessions(ctx context.Context, q ListQuery) ([]SessionRecord, error)
@@ -62,11 +62,11 @@ type Store interface {
 	Requests(ctx context.Context, q ListQuery) ([]Request, error)
 	Processes(ctx context.Context, q ListQuery) ([]ProcessRecord, error)
 
-	// Delete drops an aggregate and all that hangs on it, but for its keys.
-	// Deleting what is not there is no error.
+	// Delete drops an aggregate with its turns, requests, events and answers. Its
+	// keys stay. Deleting what is not there is no error.
 	Delete(ctx context.Context, owner, id string) error
 	// DeleteEnded is Delete for an aggregate that has ended, held by instance
-	// and not moved since its seq was last. It says whether it did.
+	// and without events after seq last. It reports whether it did.
 	DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error)
 	// Ended lists what has ended of every owner, longest ago first.
 	Ended(ctx context.Context, limit int) ([]EndedResource, error)
@@ -85,23 +85,23 @@ type Store interface {
 	// SweepKeys drops keys and answers older than before.
 	SweepKeys(ctx context.Context, before time.Time) error
 
-	// Claim makes an aggregate another instance's, if it is still from's. It
-	// says whether it did.
+	// Claim changes the owning instance of an aggregate, if it is still from. It
+	// reports whether it did.
 	Claim(ctx context.Context, owner, id, from, to string) (bool, error)
 
 	ChildLog
 	Instances
 	AnswerStore
 
-	// Secret gives 32 bytes that are random, private to this store and the same
-	// for ever: the key of its keyed hashes.
+	// Secret returns 32 random bytes that are private to this store and never
+	// change: the key of its keyed hashes.
 	Secret() []byte
 
 	// Close ends the store after the commits that were accepted.
 	Close() error
 }
 
-// ConflictError says that a Commit met other data than it expected.
+// ConflictError is the error of a Commit that found other data than it expected.
 type ConflictError struct {
 	// Kind is what clashed: seq, session_id, turn_id, request_id, process_id
 	// or key.
@@ -127,7 +127,7 @@ type Batch struct {
 	Process   *ProcessRecord
 	Turns     []TurnRecord
 	Requests  []Request
-	// Create says that the aggregate must be new: an id in use is a conflict.
+	// Create means that the aggregate must be new: an id in use is a conflict.
 	Create bool
 	// Replace drops the aggregate that has this id before the rest is
 	// written, in the same transaction.
@@ -157,7 +157,7 @@ type EventQuery struct {
 	Until    uint64      // and at most this seq; 0: no bound
 	Limit    int         // at most this many; 0: DefaultPage
 	Tail     bool        // the last Limit events, still in order
-	MaxBytes int         // stop before the data passes this, but give one; 0: no bound
+	MaxBytes int         // stop before the data passes this, but return one; 0: no bound
 	TurnID   string      // only this turn's
 	Types    []EventType // only these
 	Raw      bool        // with raw frames
@@ -178,7 +178,7 @@ type ListQuery struct {
 	EndedBefore time.Time
 }
 
-// DefaultPage is how many rows a query without a limit gives.
+// DefaultPage is how many rows a query without a limit returns.
 const DefaultPage = 100
 
 // KeyRecord is an idempotency key and what its call made.
@@ -219,10 +219,10 @@ type ChildLog interface {
 type Instances interface {
 	// Instance is the id of this server's instance.
 	Instance() string
-	// Alive says whether the instance still holds its lock.
+	// Alive reports whether the instance still holds its lock.
 	Alive(instance string) bool
-	// Elected says whether this server is the one of the living that sweeps.
-	// It stays so until it ends; then another one is.
+	// Elected reports whether this server is the one among the running ones that
+	// deletes what is too old. It stays elected until it ends.
 	Elected() bool
 }
 
@@ -254,7 +254,7 @@ type Answer struct {
 	Outcome   *AnswerOutcome `json:"outcome,omitempty"`
 }
 
-// AnswerOutcome is what became of an answer: the request as it is then, or why
+// AnswerOutcome is the outcome of an answer: the request as it is then, or why
 // the answer was refused.
 type AnswerOutcome struct {
 	Request *Request  `json:"request,omitempty"`
@@ -280,8 +280,8 @@ type ProcessRecord struct {
 	Instance string          `json:"-"`
 }
 
-// Cursor gives the ListQuery.Before that continues behind a row made at t with
-// this id.
+// Cursor returns the ListQuery.Before that continues after a row created at t
+// with this id.
 func Cursor(t time.Time, id string) string {
 	return t.UTC().Format("20060102T150405.000000000Z") + "/" + id
 }

@@ -2,21 +2,21 @@ package core
 
 import "time"
 
-// Telemetry hears what the harness does, for traces and counters. It is told
-// names, ids, codes and counts, and never a prompt, an answer, an argument, an
-// environment or a credential.
+// Telemetry receives what the harness does, for traces and counters: names, ids,
+// codes and counts, and never a prompt, an answer, an argument, an environment
+// or a credential.
 //
 // All methods may be called concurrently, from a session's own goroutine among
 // others: they must return at once.
 type Telemetry interface {
-	// Begin says that an operation has begun. The function that it returns is
-	// called once, when it has ended.
+	// Begin reports that an operation has begun. The function that it returns is
+	// called once, when the operation has ended.
 	Begin(Operation) (end func(Ended))
-	// Count says that something has happened.
+	// Count reports that something has happened.
 	Count(Signal)
 }
 
-// OperationName says what an operation is.
+// OperationName names a kind of operation.
 type OperationName string
 
 // The operations. Of those that a caller asks for the time is what the caller
@@ -31,8 +31,7 @@ const (
 	OpToolCall     OperationName = "tool_call" // of an MCP client
 )
 
-// Operation is something that takes time. Fields that say nothing of it are
-// empty.
+// Operation is something that takes time. Fields that do not apply are empty.
 type Operation struct {
 	Name      OperationName
 	Provider  string
@@ -41,13 +40,13 @@ type Operation struct {
 	Session   string
 	Turn      string
 	Request   string
-	// Command is what a provider was told (start_turn, steer, respond,
+	// Command is the op sent to a provider (start_turn, steer, respond,
 	// interrupt, configure), or the tool that was called.
 	Command string
 	At      time.Time // when it began; zero means now
 }
 
-// Ending says how an operation ended.
+// Ending is how an operation ended.
 type Ending string
 
 // The endings. Uncertain is a command of which nobody knows whether it had an
@@ -59,7 +58,7 @@ const (
 	EndedAborted   Ending = "aborted"
 )
 
-// Ended says how an operation ended, in words from closed lists.
+// Ended is how an operation ended, in words from closed lists.
 type Ended struct {
 	Ending Ending
 	Code   Code   // of the error, if it was one
@@ -69,7 +68,7 @@ type Ended struct {
 	Bytes  int // of a store write
 }
 
-// SignalName says what has happened.
+// SignalName names a kind of signal.
 type SignalName string
 
 // The signals.
@@ -94,7 +93,7 @@ type Signal struct {
 	Reason   Reason // why it expired
 }
 
-// EndedBy says how a call ended by its error.
+// EndedBy returns how a call with this error ended.
 func EndedBy(err error) Ended {
 	switch {
 	case err == nil:

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// TurnStatus is the word that callers read of a turn.
+// TurnStatus is the status of a turn.
 type TurnStatus string
 
-// The status words of a turn. The last four are terminal; TurnDoneInterrupted
-// alone is given without the provider's verdict.
+// The status words of a turn. The last four are terminal; of them only
+// TurnDoneInterrupted is set without the provider's verdict.
 const (
 	TurnIsQueued        TurnStatus = "queued"
 	TurnIsStarting      TurnStatus = "starting"
@@ -22,7 +22,7 @@ const (
 	TurnDoneInterrupted TurnStatus = "interrupted"
 )
 
-// Ended says whether s is terminal.
+// Ended reports whether s is terminal.
 func (s TurnStatus) Ended() bool {
 	switch s {
 	case TurnDoneCompleted, TurnDoneFailed, TurnDoneCancelled, TurnDoneInterrupted:
@@ -31,7 +31,7 @@ func (s TurnStatus) Ended() bool {
 	return false
 }
 
-// Origin says who began a turn.
+// Origin is who began a turn.
 type Origin string
 
 // Who begins turns.
@@ -49,7 +49,7 @@ type Usage struct {
 	TotalTokens       *int64 `json:"total_tokens,omitempty"`
 }
 
-// TurnError says why a turn failed. Provider holds the provider's own words.
+// TurnError is why a turn failed. Provider is the provider's own report.
 type TurnError struct {
 	Code     Code            `json:"code"`
 	Message  string          `json:"message"`
@@ -86,8 +86,7 @@ func (in TurnInput) Size() int {
 }
 
 // Turn is the snapshot of a turn. The text of its answer is Text when it is
-// short; a longer one stands once in the journal, in the message event
-// TextSeq.
+// short; a longer one is only in the journal, in the message event TextSeq.
 type Turn struct {
 	ID                string            `json:"turn_id"`
 	SessionID         string            `json:"session_id"`

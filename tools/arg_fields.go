@@ -13,8 +13,8 @@ import (
 type (
 	// anyObject is an object whose values may be anything.
 	anyObject map[string]json.RawMessage
-	// rawObject is an object that is handed on byte for byte: the order of its
-	// members may mean something.
+	// rawObject is an object that is passed on unchanged: the order of its members
+	// may be significant.
 	rawObject json.RawMessage
 	// objectMap is an object whose values are objects.
 	objectMap map[string]json.RawMessage
@@ -26,10 +26,10 @@ type (
 //
 //	Name string `arg:"name,required" doc:"..." enum:"a|b" min:"0" max:"9"`
 //
-// The option wait marks an argument that only says how long a call may wait,
-// so that it does not count for idempotency; key marks the idempotency key.
-// For a string max bounds its bytes, for a list its items. A tag instead:"X=..."
-// says what to do for one who gives X, which is none of the enum.
+// The option wait marks an argument that sets how long a call may wait and is
+// not part of the idempotency hash; key marks the idempotency key. For a string
+// max bounds its bytes, for a list its items. The tag instead:"X=..." is advice
+// for the value X, which is not in the enum.
 type field struct {
 	name     string
 	alias    string
@@ -40,7 +40,7 @@ type field struct {
 	key      bool
 	doc      string
 	enum     []string
-	instead  map[string]string // what does what a wrong word asks for
+	instead  map[string]string // advice by wrong value
 	min, max *int64
 }
 

@@ -11,22 +11,24 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// given is what the arguments of a call said, by name, without waits and key.
+// given holds the arguments of a call by name, without waits and the
+// idempotency key.
 type given map[string]any
 
-// canonical is the one JSON form of equal arguments.
+// canonical returns the one JSON form of equal arguments.
 func (g given) canonical() json.RawMessage { return encode(g) }
 
-// word is a string argument, "" when it was not given.
+// word returns a string argument, "" if it is absent.
 func (g given) word(name string) string {
 	s, _ := g[name].(string)
 	return s
 }
 
-// readArguments fills the struct that into points to, and says what was given.
-// It reads leniently: null is absent, JSON text in a string is read where
-// something else than a string is wanted, one string is a list of one. It
-// ignores nothing: everything wrong is named in one CodeInvalidArgument.
+// readArguments decodes raw into the struct that into points to, and returns
+// the arguments that are present. It is lenient: null is absent, JSON text in a
+// string is accepted where another type is wanted, and a single string is
+// accepted as a list of one. Unknown arguments are errors. All problems are
+// reported in one CodeInvalidArgument.
 func readArguments(tool string, raw json.RawMessage, fields []field, into any) (given, error) {
 	members, err := readMembers(raw)
 	if err != nil {
@@ -45,8 +47,9 @@ func readArguments(tool string, raw json.RawMessage, fields []field, into any) (
 	return r.given, nil
 }
 
-// invalid refuses arguments. One who is lost is told all that there are: a wrong
-// value has its words in the problem itself.
+// invalid returns the error for wrong arguments. With lost set its hint lists
+// all arguments of the tool; a wrong value already has its alternatives in the
+// problem.
 func invalid(tool string, fields []field, lost bool, problems []string) error {
 	refused := core.Errorf(core.CodeInvalidArgument, "%s", strings.Join(problems, "; "))
 	if !lost {
@@ -66,10 +69,11 @@ func invalid(tool string, fields []field, lost bool, problems []string) error {
 	return refused.WithHint("%s", takes)
 }
 
-// reader collects what is wrong, and the values as they were read.
+// reader collects the problems of a call's arguments, and the values as they
+// were decoded.
 type reader struct {
 	problems []string
-	lost     bool // a name was wrong or missing, and nothing near it is known
+	lost     bool // a name is wrong or missing, and no similar one is known
 	given    given
 }
 
@@ -77,8 +81,8 @@ func (r *reader) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// readStruct reads given members into a struct. path is "" for the arguments
-// themselves, else the place for messages, as "content[0].".
+// readStruct decodes members into a struct. path is "" for the arguments
+// themselves, else the prefix of names in messages, such as "content[0].".
 func (r *reader) readStruct(path string, given map[string]json.RawMessage, fields []field, into reflect.Value) {
 	r.refuseUnknown(path, given, fields)
 	for _, f := range fields {
@@ -130,7 +134,7 @@ func (r *reader) refuseUnknown(path string, given map[string]json.RawMessage, fi
 	}
 }
 
-// readValue reads one value of the kind that v has. what names it in messages.
+// readValue decodes one value of the kind of v. what names it in messages.
 func (r *reader) readValue(what string, raw json.RawMessage, v reflect.Value) {
 	t := v.Type()
 	switch {
@@ -217,23 +221,17 @@ func (r *reader) readMap(what string, raw json.RawMessage, v reflect.Value) {
 		item := given[name]
 		place := what + "." + clip(name, maxShownValue)
 		key := reflect.ValueOf(name)
-		switch t {
-		case reflect.TypeFor[anyObject]():
-			out.SetMapIndex(key, reflect.ValueOf(canonical(item)))
+		if isNull(item) && t != reflect.TypeFor[anyObject]() {
 			continue
-		case reflect.TypeFor[objectMap]():
-			if isNull(item) {
-				continue
-			}
-			item = unquoted(item)
-			if kindOf(item) != "an object" {
+		}
+		if t == reflect.TypeFor[objectMap]() {
+			if item = unquoted(item); kindOf(item) != "an object" {
 				r.wrong(place, "an object", item)
 				continue
 			}
-			out.SetMapIndex(key, reflect.ValueOf(canonical(item)))
-			continue
 		}
-		if isNull(item) {
+		if t.Elem() == reflect.TypeFor[json.RawMessage]() {
+			out.SetMapIndex(key, reflect.ValueOf(canonical(item)))
 			continue
 		}
 		e := reflect.New(t.Elem()).Elem()
@@ -243,8 +241,8 @@ func (r *reader) readMap(what string, raw json.RawMessage, v reflect.Value) {
 	v.Set(out)
 }
 
-// check holds a value that was read against its field's bounds and words. An
-// empty string is as good as an absent one.
+// check reports a value that is outside its field's bounds or enum. An empty
+// string is treated as absent.
 func (r *reader) check(what string, f field, v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()

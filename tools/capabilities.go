@@ -7,14 +7,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// capability is one thing that an agent can do, and how well.
+// capability is one capability of an agent and how well it is supported.
 type capability struct {
 	name    string
 	support core.Support
 }
 
-// capabilitiesOf lists the capabilities in the order of core's struct. What a
-// provider does not speak of it cannot do.
+// capabilitiesOf returns the capabilities in the order of core's struct. One
+// that a provider does not mention is unsupported.
 func capabilitiesOf(c core.Capabilities) []capability {
 	v := reflect.ValueOf(c)
 	out := make([]capability, v.NumField())
@@ -32,7 +32,7 @@ func supportOf(s core.Support) core.Support {
 	return s
 }
 
-// withAllSupport writes every capability out.
+// withAllSupport returns c with every empty capability set to unsupported.
 func withAllSupport(c core.Capabilities) core.Capabilities {
 	v := reflect.ValueOf(&c).Elem()
 	for i := range v.NumField() {
@@ -41,7 +41,7 @@ func withAllSupport(c core.Capabilities) core.Capabilities {
 	return c
 }
 
-// capabilityNames gives the names of those that are supported so.
+// capabilityNames returns the names of the capabilities with the given support.
 func capabilityNames(c core.Capabilities, how core.Support) []string {
 	var names []string
 	for _, x := range capabilitiesOf(c) {

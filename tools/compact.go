@@ -7,8 +7,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// compactObject is a resource in short: where it stands and nothing else. It is
-// what a reply shows of work that goes on.
+// compactObject is the compact form of a resource: ids, status, activity and
+// cursor. Replies use it for work that goes on.
 type compactObject struct {
 	Object          string       `json:"object,omitempty"`
 	TurnID          string       `json:"turn_id,omitempty"`
@@ -24,16 +24,16 @@ type compactObject struct {
 	Unmatched       bool         `json:"unmatched,omitempty"` // no line matched the pattern of the call
 
 	pattern string
-	ids     bool // the ids stay, however little room there is
+	ids     bool // the ids are never dropped
 }
 
-// requestRef names a request that the caller knows or can inspect.
+// requestRef names a request without its contents.
 type requestRef struct {
 	RequestID string           `json:"request_id"`
 	Kind      core.RequestKind `json:"kind"`
 }
 
-// compact makes the short row of a resource.
+// compact makes the compact form of a resource.
 func (c *call) compact(r core.Resource) *compactObject {
 	var o *compactObject
 	switch r.Kind {
@@ -69,8 +69,8 @@ func (c *call) compactTurn(t core.Turn, pending []core.Request) *compactObject {
 	return o
 }
 
-// requestSubject is what a request is about: the deed or the question, before the words
-// around it.
+// requestSubject returns what a request is about: its command or path, else its
+// first question, else its prompt.
 func requestSubject(q core.Request) string {
 	var about string
 	if d := q.Details; d != nil {
@@ -102,10 +102,10 @@ func (o *compactObject) addPending(pending []core.Request) {
 	}
 }
 
-// shorten keeps a row of a reply about n ids within timeoutRow, together with
-// its share of what stands around the rows. First the activity gives way, down to
-// what can be understood, then what the caller of the turn knows, then the rest
-// of the activity and the last of the requests.
+// shorten keeps a compact object in a reply about n ids within timeoutBytes,
+// together with its share of what surrounds the objects. It drops in this
+// order: the activity beyond minActivity bytes, the session id and object of a
+// turn, the rest of the activity, and all requests but one.
 func (o *compactObject) shorten(n int) *compactObject {
 	const perID, around = 40, 110 // in waiting_on and next; outcome and the rest
 	room := timeoutBytes - perID - around/n
@@ -128,7 +128,7 @@ func (o *compactObject) shorten(n int) *compactObject {
 	return o
 }
 
-// minimal leaves of a row what its id, status and cursor say.
+// minimal returns a copy with nothing but id, status and cursor.
 func (o *compactObject) minimal() *compactObject {
 	b := &compactObject{TurnID: o.TurnID, RequestID: o.RequestID, ProcessID: o.ProcessID, Status: o.Status, Cursor: o.Cursor}
 	switch {
@@ -140,7 +140,7 @@ func (o *compactObject) minimal() *compactObject {
 	return b
 }
 
-// String is the row in prose.
+// String returns the object in prose.
 func (o *compactObject) String() string {
 	id := firstNonEmpty(o.RequestID, o.TurnID, o.ProcessID, o.SessionID)
 	if o.Object == "session" {

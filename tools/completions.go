@@ -9,8 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// completer offers ids and names for the arguments of prompts and the variables
-// of resource templates: those that begin with what is typed.
+// completer completes the arguments of prompts and the variables of resource
+// templates with ids and names that have the given prefix.
 type completer struct{ *surface }
 
 // CompletePromptArgument completes an argument of a prompt.
@@ -22,7 +22,7 @@ func (s completer) CompletePromptArgument(ctx context.Context, _ string, a mcp.C
 	case "id":
 		return c.completeIDs(a.Value, core.KindSession, core.KindTurn), nil
 	case "ids":
-		// What stands before the last comma is chosen already.
+		// Only the id after the last comma is completed.
 		typed := strings.LastIndexByte(a.Value, ',') + 1
 		found := c.completeIDs(strings.TrimSpace(a.Value[typed:]), core.KindTurn, core.KindSession)
 		for i, id := range found.Values {
@@ -46,13 +46,13 @@ func (s completer) CompleteResourceArgument(ctx context.Context, _ string, a mcp
 	return c.completeIDs(a.Value, kind), nil
 }
 
-// completeIDs gives the newest ids of some kinds.
+// completeIDs returns the newest ids of the given kinds.
 func (c *call) completeIDs(prefix string, kinds ...core.ResourceKind) *mcp.Completion {
 	var ids []string
 	for _, kind := range kinds {
 		res, err := c.h.List(c.ctx, c.caller.Owner, core.ListRequest{Kind: kind, Limit: maxCompletions})
 		if err != nil {
-			continue // a completion is only a help
+			continue // completion is optional
 		}
 		for _, r := range res.Items {
 			ids = append(ids, r.ID)

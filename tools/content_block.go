@@ -2,7 +2,7 @@ package tools
 
 import "github.com/harness-mcp/harness-mcp/core"
 
-// contentBlock is a part of a prompt behind its text, as MCP writes it.
+// contentBlock is a part of a prompt that follows its text, as MCP writes it.
 type contentBlock struct {
 	Type     string `arg:"type,required" enum:"text|image"`
 	Text     string `arg:"text"`

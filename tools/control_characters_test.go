@@ -12,7 +12,7 @@ import (
 // hostile is text that a terminal would obey.
 const hostile = "\x1b]0;PWN\x07\x1b[2Jevil\u009b31m\rover"
 
-func TestNoTextHalfHoldsWhatATerminalObeys(t *testing.T) {
+func TestNoTextHalfHasControlCharacters(t *testing.T) {
 	ended, asking := doneTurn(), aTurn(core.TurnIsAwaitingInput)
 	ended.Text, ended.TextSeq, ended.StopReason = hostile, 0, hostile
 	ended.Warnings = []string{hostile}

@@ -8,13 +8,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// completeKey names what deltas of one kind add up to.
+// completeKey names the complete event that deltas of one kind add up to.
 type completeKey struct {
 	item string
 	typ  core.EventType // of the whole
 }
 
-// completeType is the event that carries whole what deltas of t are pieces of.
+// completeType returns the type of the event that holds complete what deltas of
+// type t are parts of, "" if there is none.
 func completeType(t core.EventType) core.EventType {
 	switch t {
 	case core.TypeMessageDelta:
@@ -27,8 +28,8 @@ func completeType(t core.EventType) core.EventType {
 	return ""
 }
 
-// deltaData is what the data of deltas, of the events that carry them whole and
-// of process output have in common.
+// deltaData is what the data of deltas, of complete events and of process
+// output have in common.
 type deltaData struct {
 	Item   string  `json:"item,omitempty"`
 	Text   string  `json:"text"`
@@ -42,22 +43,23 @@ func readDelta(e core.Event) deltaData {
 	return d
 }
 
-// joiner merges deltas of one item, and neighbouring output of one stream, into
-// one event each. A delta whose whole stands in the same window of the journal
-// is left out.
+// deltaMerger merges the deltas of one item, and adjacent output of one stream,
+// into one event each. A delta whose complete event is in the same window of
+// the journal is left out.
 type deltaMerger struct {
 	complete map[completeKey]bool
 	open     map[mergeKey]*mergedEvent
 	last     *mergedEvent // the newest event of the page, if that is output
 }
 
-// mergeKey names the event that takes further deltas.
+// mergeKey names the event to which further deltas are appended.
 type mergeKey struct {
 	turn, item string
 	typ        core.EventType
 }
 
-// mergedEvent is an event that grows. Its data is written once, by finish.
+// mergedEvent is an event to which others are appended. Its data is encoded
+// once, by write.
 type mergedEvent struct {
 	event *eventObject
 	item  string
@@ -68,13 +70,13 @@ func newDeltaMerger() *deltaMerger {
 	return &deltaMerger{complete: map[completeKey]bool{}, open: map[mergeKey]*mergedEvent{}}
 }
 
-// scan notes the wholes in a window of the journal.
+// scan records the complete events of a window of the journal.
 func (j *deltaMerger) scan(window []core.Event) {
 	for _, e := range window {
 		switch e.Type {
 		case core.TypeMessage, core.TypeReasoning, core.TypeToolCompleted:
 			d := readDelta(e)
-			// A tool that ended without output leaves it to its deltas.
+			// A tool that ended without output has it in its deltas.
 			if e.Type == core.TypeToolCompleted && (d.Output == nil || *d.Output == "") {
 				continue
 			}
@@ -83,18 +85,18 @@ func (j *deltaMerger) scan(window []core.Event) {
 	}
 }
 
-// skip says whether an event is left out because its whole follows.
+// skip reports whether an event is left out because its complete event follows.
 func (j *deltaMerger) skip(e core.Event) bool {
 	w := completeType(e.Type)
 	return w != "" && j.complete[completeKey{readDelta(e).Item, w}]
 }
 
-// mergeable says whether events of a type merge.
+// mergeable reports whether events of a type are merged.
 func mergeable(t core.EventType) bool {
 	return t.IsDelta() || t == core.TypeStdout || t == core.TypeStderr
 }
 
-// find gives the piece of the page that e continues, nil for none.
+// find returns the event of the page that e continues, nil if there is none.
 func (j *deltaMerger) find(e core.Event) *mergedEvent {
 	if e.Type.IsDelta() {
 		return j.open[mergeKey{e.TurnID, readDelta(e).Item, e.Type}]
@@ -105,7 +107,7 @@ func (j *deltaMerger) find(e core.Event) *mergedEvent {
 	return nil
 }
 
-// added notes a new event of the page, as a piece if others can continue it.
+// added records a new event of the page, which later events may continue.
 func (j *deltaMerger) added(o *eventObject, e core.Event) {
 	j.last = nil
 	if !mergeable(e.Type) {
@@ -119,7 +121,7 @@ func (j *deltaMerger) added(o *eventObject, e core.Event) {
 	}
 }
 
-// append adds an event to a piece.
+// append adds the data of e.
 func (p *mergedEvent) append(e core.Event) {
 	if p.event.SeqFirst == 0 {
 		p.event.SeqFirst = p.event.Seq
@@ -129,7 +131,7 @@ func (p *mergedEvent) append(e core.Event) {
 	p.event.merged = p
 }
 
-// writeMerged makes the event's data of what came together.
+// write encodes the merged data into the event.
 func (p *mergedEvent) write() {
 	if p.event.Type.IsDelta() {
 		p.event.Data = encode(deltaData{Item: p.item, Text: string(p.data)})
@@ -143,7 +145,7 @@ func deltaBytes(e core.Event) []byte {
 	if d.Base64 == "" {
 		return []byte(d.Text)
 	}
-	b, _ := base64.StdEncoding.DecodeString(d.Base64) // core wrote it
+	b, _ := base64.StdEncoding.DecodeString(d.Base64) // core encoded it, so it is valid
 	return b
 }
 

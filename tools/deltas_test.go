@@ -14,7 +14,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// shown replays a journal and gives its events as "seq_first-seq type data".
+// shown replays a journal and returns its events as "seq_first-seq type data".
 func shown(t *testing.T, journal []core.Event, arguments string) (events []string, r reply) {
 	t.Helper()
 	r = callTool(t, &fake{journal: journal}, Options{}, "replay", arguments)

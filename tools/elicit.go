@@ -13,28 +13,29 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// clientElicits says whether the caller's client can show a form to its user.
+// clientElicits reports whether the caller's client can show a form to its
+// user.
 func clientElicits(ctx context.Context) bool {
 	s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 	if !ok {
 		return false
 	}
 	e := s.GetClientCapabilities().Elicitation
-	return e != nil && (e.Form != nil || e.URL == nil) // nothing said is forms: the first revision knew no other
+	return e != nil && (e.Form != nil || e.URL == nil) // an empty capability means forms, the only mode of the first revision
 }
 
-// usesInputRequired says whether the client is asked by a round trip instead of a request
-// of ours.
+// usesInputRequired reports whether the client is asked by a round trip
+// (2026-07-28) instead of a request of the server.
 func usesInputRequired(ctx context.Context) bool {
 	return mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 }
 
-// await waits as core does, and has the user asked meanwhile what sessions with
-// answer_by user want to know. A request that a person is being asked does not
-// end the wait; one that the person has not answered does, as any other.
+// await waits as core does. Meanwhile it asks the client's user the requests of
+// sessions with answer_by user. A request that the user is being asked does not
+// end the wait; one that the user has not answered does, as any other.
 //
-// A client of 2026-07-28 is asked by c.ask, which is then the reply: it makes
-// the call again with the answers.
+// A client of 2026-07-28 is asked through c.inputRequest, which is then the
+// reply: the client makes the call again with the answers.
 func (c *call) await(ctx context.Context, r core.AwaitRequest) (core.AwaitResult, error) {
 	if !clientElicits(ctx) || r.Wait <= 0 {
 		r.HoldRequest = isBeingAsked
@@ -62,7 +63,7 @@ func (c *call) await(ctx context.Context, r core.AwaitRequest) (core.AwaitResult
 
 func isBeingAsked(q core.Request) bool { return q.AskedUser == core.AskedNow }
 
-// elicitation is one wait in which people are asked.
+// elicitation is one wait during which the client's user is asked.
 type elicitation struct {
 	*call
 	ctx      context.Context
@@ -71,26 +72,27 @@ type elicitation struct {
 	notAsked map[string]bool   // requests that this wait cannot show
 }
 
-// withheld says which requests must not end core's wait: all that the caller does
-// not want to hear of, unless a person is to be asked them.
+// withheld reports whether a request must not end core's wait: the caller does
+// not want it, and the user is not to be asked.
 func (p *elicitation) withheld(q core.Request) bool {
 	switch {
 	case isBeingAsked(q):
 		return true
 	case q.AskedUser == "" && !p.notAsked[q.ID] && len(q.Actions) > 0 && !p.tooManyRounds():
-		return false // looked at by show
+		return false // askNew handles it
 	}
 	return !p.asked.WakeOnRequest || slices.Contains(p.asked.IgnoreRequests, q.ID)
 }
 
-// verify is a form that a person is shown.
+// openForm is a form that the user is shown.
 type openForm struct {
 	request core.Request
 	form    *form
 }
 
-// askNew has people asked what has not been asked before. again says that core's
-// wait should go on: what woke it is nothing for the caller, or no longer.
+// askNew asks the user the requests that were not asked before. again reports
+// whether core's wait must go on: what ended it does not concern the caller, or
+// no longer does.
 func (p *elicitation) askNew(res core.AwaitResult) (shown []openForm, again bool) {
 	for _, r := range res.Results {
 		if r.Done() || r.Session == nil {
@@ -102,7 +104,7 @@ func (p *elicitation) askNew(res core.AwaitResult) (shown []openForm, again bool
 			}
 			o, ok := p.claim(r.Session.Session, q)
 			if !ok {
-				again = true // looked at again, now as the caller wants it
+				again = true // core's wait decides again, with the caller's own conditions
 				continue
 			}
 			shown, again = append(shown, o), true
@@ -114,8 +116,8 @@ func (p *elicitation) askNew(res core.AwaitResult) (shown []openForm, again bool
 	return shown, again
 }
 
-// claim makes sure that this call is the one that has the request answered by a
-// person. What cannot be asked is refused for the rest of this wait.
+// claim makes this call the one that has the user answer the request. A request
+// that cannot be asked is not asked again during this wait.
 func (p *elicitation) claim(s core.Session, q core.Request) (openForm, bool) {
 	p.notAsked[q.ID] = true
 	if s.AnswerBy != core.AnswerByUser || p.tooManyRounds() {
@@ -131,14 +133,15 @@ func (p *elicitation) claim(s core.Session, q core.Request) (openForm, bool) {
 	}
 	shown, err := p.h.AskUser(p.ctx, p.caller, core.AskRequest{RequestID: q.ID, Said: core.AskedNow, For: wait})
 	if err != nil {
-		return openForm{}, false // another call was first, or it has been answered
+		return openForm{}, false // another call asks it, or it was answered
 	}
 	return openForm{request: shown, form: f}, true
 }
 
-// elicit shows a form by a request to the client, as before 2026-07-28. It
-// outlives the call: the form belongs to the request, and is withdrawn when
-// that has ended.
+// elicit shows a form by a request to the client, as before 2026-07-28. It runs
+// in a goroutine of its own that outlives the call: the form belongs to the
+// request, and is withdrawn when the request ends, at the latest after
+// maxFormTime.
 func (p *elicitation) elicit(o openForm) {
 	s, ok := server.ClientSessionFromContext(p.ctx).(server.SessionWithElicitation)
 	if !ok {
@@ -170,8 +173,8 @@ func (p *elicitation) elicit(o openForm) {
 	p.applyFormResult(context.WithoutCancel(p.ctx), o, res)
 }
 
-// applyFormResult takes what a person did with a form. It is the first answer that
-// counts: a request that has been answered otherwise stays as it is.
+// applyFormResult applies the result of a form. The first answer counts: a
+// request that was answered otherwise stays as it is.
 func (c *call) applyFormResult(ctx context.Context, o openForm, res *mcp.ElicitationResult) {
 	id := o.request.ID
 	switch res.Action {
@@ -188,16 +191,16 @@ func (c *call) applyFormResult(ctx context.Context, o openForm, res *mcp.Elicita
 	person.User = true
 	_, err := c.h.Respond(ctx, person, core.RespondRequest{RequestID: id, Response: o.form.answer(content)})
 	if err != nil && core.CodeOf(err) != core.CodeRequestNotPending {
-		c.opts.Logger.Warn("a person's answer was not taken", slog.String("request", id), slog.Any("error", err))
+		c.opts.Logger.Warn("the user's answer was refused", slog.String("request", id), slog.Any("error", err))
 		c.recordUnanswered(ctx, id, core.AskedNoAnswer)
 	}
 }
 
-// supportOf takes it down that a person gave no answer.
+// recordUnanswered stores that the user gave no answer.
 func (c *call) recordUnanswered(ctx context.Context, id, word string) {
 	_, err := c.h.AskUser(ctx, c.caller, core.AskRequest{RequestID: id, Said: word})
 	var e *core.Error
 	if err != nil && !(errors.As(err, &e) && (e.Code == core.CodeRequestNotPending || e.Code == core.CodeNotFound)) {
-		c.opts.Logger.Warn("what a person said was not taken down", slog.String("request", id), slog.Any("error", err))
+		c.opts.Logger.Warn("the user's answer could not be stored", slog.String("request", id), slog.Any("error", err))
 	}
 }

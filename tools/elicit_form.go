@@ -11,19 +11,19 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// multiChoiceFrom is the first protocol revision whose forms know a list of
+// multiChoiceFrom is the first protocol revision whose forms have lists of
 // choices.
 const multiChoiceFrom = "2025-11-25"
 
-// form is a request as a person is shown it, and the way back from what the
-// person entered to an answer.
+// form is a request as the user is shown it, with the function that turns what
+// the user entered into an answer.
 type form struct {
 	message string
 	schema  map[string]any
 	answer  func(content map[string]any) core.Response
 }
 
-// The words that a person decides with.
+// The choices of a decision.
 const (
 	wordApprove = "Approve"
 	wordAlways  = "Approve for the whole session"
@@ -31,9 +31,9 @@ const (
 	wordCancel  = "Deny, and stop the agent"
 )
 
-// newForm makes a form of a request. It is nil where a form cannot or must not
-// ask it: a schema that forms cannot show, or a secret, which must not pass
-// through a client's form.
+// newForm makes the form of a request. It returns nil where a form cannot or
+// must not ask it: for a schema that forms cannot show, and for a secret, which
+// must not pass through a client's form.
 func newForm(s core.Session, q core.Request, version string) *form {
 	var f *form
 	switch {
@@ -54,7 +54,7 @@ func (f *form) params() mcp.ElicitationParams {
 	return mcp.ElicitationParams{Mode: mcp.ElicitationModeForm, Message: f.message, RequestedSchema: f.schema}
 }
 
-// formMessage says who asks what, with all that a person needs to decide.
+// formMessage returns who asks what, with all that the user needs to decide.
 func formMessage(s core.Session, q core.Request) string {
 	who := s.Provider
 	if s.Title != "" {
@@ -62,15 +62,8 @@ func formMessage(s core.Session, q core.Request) string {
 	}
 	lines := []string{fmt.Sprintf("%s asks: %s", who, clip(q.Prompt, maxFormDetail))}
 	if d := q.Details; d != nil {
-		cwd := firstNonEmpty(d.CWD, s.CWD)
-		for _, f := range []struct{ name, value string }{
-			{"Command", d.Command}, {"Tool", d.Tool}, {"In", cwd}, {"File", d.Path}, {"Why", d.Reason},
-			{"Input", string(d.Input)}, {"Change", d.Diff},
-		} {
-			if f.value != "" {
-				lines = append(lines, f.name+": "+clip(f.value, maxFormDetail))
-			}
-		}
+		lines = append(lines, labelled(maxFormDetail, "Command", d.Command, "Tool", d.Tool, "In", firstNonEmpty(d.CWD, s.CWD),
+			"File", d.Path, "Why", d.Reason, "Input", string(d.Input), "Change", d.Diff)...)
 	}
 	for _, x := range q.Questions {
 		if len(q.Questions) > 1 || x.Prompt != q.Prompt {
@@ -93,7 +86,7 @@ func objectSchema(properties map[string]any, required []string) map[string]any {
 	return s
 }
 
-// decisionForm asks for a yes or no.
+// decisionForm asks for a decision.
 func decisionForm(q core.Request) *form {
 	words := map[string]core.Response{}
 	var order []string
@@ -120,35 +113,27 @@ func decisionForm(q core.Request) *form {
 			"reason":   map[string]any{"type": "string", "title": "Reason", "description": "Told to the agent. Optional."},
 		}, []string{"decision"}),
 		answer: func(content map[string]any) core.Response {
-			r := words[formString(content, "decision")] // no word of ours is no action: it is refused
+			r := words[formString(content, "decision")] // an unknown choice has no action: core refuses it
 			r.Reason = formString(content, "reason")
 			return r
 		},
 	}
 }
 
-// choiceWord is how a choice is shown: core takes a label as well as a value.
+// choiceWord returns how a choice is shown: its label if that is unique, else
+// its value. core accepts both.
 func choiceWord(q core.Question, c core.Choice) string {
-	same := func(o core.Choice) bool { return o.Label == c.Label || o.Value == c.Label }
-	if c.Label == "" || len(c.Label) > maxFormWord || slices.IndexFunc(q.Choices, same) != lastIndex(q.Choices, same) {
+	other := func(o core.Choice) bool { return o != c && (o.Label == c.Label || o.Value == c.Label) }
+	if c.Label == "" || len(c.Label) > maxFormWord || slices.ContainsFunc(q.Choices, other) {
 		return c.Value
 	}
 	return c.Label
 }
 
-func lastIndex(cs []core.Choice, is func(core.Choice) bool) int {
-	for i := len(cs) - 1; i >= 0; i-- {
-		if is(cs[i]) {
-			return i
-		}
-	}
-	return -1
-}
-
-// otherField is the name of the field for an answer in one's own words.
+// otherField is the name of the field for an answer in free text.
 func otherField(id string) string { return id + " (other)" }
 
-// questionForm asks questions: a choice each, several where that is allowed,
+// questionForm asks questions: one choice each, several where that is allowed,
 // or free text.
 func questionForm(qs []core.Question, version string) *form {
 	fields := map[string]any{}
@@ -198,8 +183,8 @@ func questionField(q core.Question, version string) map[string]any {
 	return f
 }
 
-// answersOf reads what was entered for one question. Words in a field of their
-// own win over a choice.
+// answersOf returns what was entered for one question. Free text takes
+// precedence over a choice.
 func answersOf(q core.Question, content map[string]any) []string {
 	if other := formString(content, otherField(q.ID)); other != "" && q.AllowsOther {
 		return []string{other}
@@ -231,7 +216,7 @@ func answersOf(q core.Question, content map[string]any) []string {
 	return nil
 }
 
-// schemaForm passes the schema of an agent's own form on, if a form can show it
+// schemaForm passes on the schema of an agent's own form, if a form can show it
 // and it asks for no secret.
 func schemaForm(schema json.RawMessage) *form {
 	var s struct {
@@ -253,8 +238,8 @@ func schemaForm(schema json.RawMessage) *form {
 	}}
 }
 
-// isFormField says whether forms have such a field: a word, number, yes or no,
-// or a list of choices.
+// isFormField reports whether forms have such a field: a string, a number, a
+// boolean, or a list of choices.
 func isFormField(p map[string]any) bool {
 	switch p["type"] {
 	case "string", "number", "integer", "boolean":
@@ -266,7 +251,7 @@ func isFormField(p map[string]any) bool {
 	return false
 }
 
-// formString is a word that a person wrote or chose, "" for none.
+// formString returns a string that the user entered or chose, "" for none.
 func formString(content map[string]any, name string) string {
 	s, _ := content[name].(string)
 	return s

@@ -15,19 +15,19 @@ import (
 )
 
 // roundState is what a client of 2026-07-28 carries from one round of a call to
-// the next. It is signed: a client can neither make one up nor use it for
-// another call or another owner.
+// the next. It is signed: a client can neither forge one nor use it for another
+// call or another owner.
 type roundState struct {
 	Tool     string   `json:"tool"`
 	Owner    string   `json:"owner"`
 	Args     []byte   `json:"args"`           // a hash of the arguments
-	Turn     string   `json:"turn,omitempty"` // what the first round began
+	Turn     string   `json:"turn,omitempty"` // the turn that the first round started
 	Requests []string `json:"requests"`       // what the client was asked, by id
 	Round    int      `json:"round"`
 }
 
-// sealer signs states. Its key lives as long as the server: requests of a
-// server that is gone have expired.
+// stateSigner signs states. Its key lives as long as the server: a state of an
+// earlier server is refused, and its requests have expired.
 type stateSigner struct{ key []byte }
 
 func (s stateSigner) mac(body string) []byte {
@@ -57,8 +57,8 @@ func (s stateSigner) verify(sealed string) (st roundState, ok bool) {
 	return st, json.Unmarshal(raw, &st) == nil
 }
 
-// inputRequired is the reply that asks a client to have its user answer, and to
-// make the call again.
+// inputRequired returns the reply that asks a client to have its user answer
+// and to make the call again.
 func (c *call) inputRequired(shown []openForm) *mcp.CallToolResult {
 	st := roundState{Tool: c.tool, Owner: c.caller.Owner, Args: c.argsHash(), Round: c.round.Round + 1, Turn: c.round.Turn}
 	if c.startedTurn != "" {
@@ -79,8 +79,8 @@ func (c *call) argsHash() []byte {
 
 func (c *call) tooManyRounds() bool { return c.round.Round >= maxRounds }
 
-// resumeRound takes the answers that a client brings with a call that it makes
-// again. A person's answer counts even if the client does not wait for the
+// resumeRound applies the answers that a client sends with a call that it makes
+// again. An answer of the user counts even if the client does not wait for the
 // rest of the call.
 func (c *call) resumeRound(req mcp.CallToolRequest) error {
 	if req.Params.RequestState == "" {
@@ -109,7 +109,8 @@ func (c *call) resumeRound(req mcp.CallToolRequest) error {
 	return nil
 }
 
-// earlierRoundTurn gives the turn that an earlier round of this call has begun.
+// earlierRoundTurn returns the turn that an earlier round of this call has
+// started.
 func (c *call) earlierRoundTurn(ctx context.Context) (core.Turn, bool, error) {
 	if c.round.Turn == "" {
 		return core.Turn{}, false, nil
@@ -124,7 +125,7 @@ func (c *call) earlierRoundTurn(ctx context.Context) (core.Turn, bool, error) {
 	return *r.Turn, true, nil
 }
 
-// begin begins a turn, unless an earlier round of this call has.
+// startTurnOnce starts a turn, unless an earlier round of this call has.
 func (c *call) startTurnOnce(ctx context.Context, start func() (core.Turn, error)) (core.Turn, error) {
 	t, before, err := c.earlierRoundTurn(ctx)
 	if !before {

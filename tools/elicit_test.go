@@ -55,8 +55,8 @@ func does(action string) func(map[string]any) (any, error) {
 	return func(map[string]any) (any, error) { return map[string]any{"action": action}, nil }
 }
 
-// house is a server with the scripted agent, in real time.
-type house struct {
+// agentServer is a server with the scripted agent, in real time.
+type agentServer struct {
 	t   *testing.T
 	srv *server.MCPServer
 	h   *harness.Harness
@@ -64,7 +64,7 @@ type house struct {
 	url string // once it is served over HTTP
 }
 
-func newHouse(t *testing.T, o tools.Options, limits core.Limits) *house {
+func newAgentServer(t *testing.T, o tools.Options, limits core.Limits) *agentServer {
 	t.Helper()
 	h := harness.New(harness.Config{Store: memstore.New(), Limits: limits, Providers: []core.Provider{demo.New(demo.Options{Dir: t.TempDir()})}})
 	t.Cleanup(func() {
@@ -74,11 +74,11 @@ func newHouse(t *testing.T, o tools.Options, limits core.Limits) *house {
 			t.Errorf("shutdown: %v", err)
 		}
 	})
-	return &house{t: t, srv: tools.NewServer(h, o), h: h, cwd: t.TempDir()}
+	return &agentServer{t: t, srv: tools.NewServer(h, o), h: h, cwd: t.TempDir()}
 }
 
 // client connects a client of one era, with a person in front or none.
-func (w *house) client(era string, p *person) *mcptest.Client {
+func (w *agentServer) client(era string, p *person) *mcptest.Client {
 	w.t.Helper()
 	opts := transport.Options{Control: tools.IsControl}
 	var c *mcptest.Client
@@ -127,7 +127,7 @@ func ask(t *testing.T, c *mcptest.Client, tool string, a args) answer {
 	return reply(t, r, err)
 }
 
-func (w *house) session(t *testing.T, c *mcptest.Client, prompt string) (ses, turn string) {
+func (w *agentServer) session(t *testing.T, c *mcptest.Client, prompt string) (ses, turn string) {
 	t.Helper()
 	s := ask(t, c, "start_session", args{"provider": "demo", "cwd": w.cwd, "answer_by": "user"})
 	ses = s.str("session_id")
@@ -137,7 +137,7 @@ func (w *house) session(t *testing.T, c *mcptest.Client, prompt string) (ses, tu
 	return ses, ask(t, c, "send_message", args{"session_id": ses, "prompt": prompt}).str("turn_id")
 }
 
-func (w *house) request(t *testing.T, turn string) core.Request {
+func (w *agentServer) request(t *testing.T, turn string) core.Request {
 	t.Helper()
 	l, err := w.h.List(t.Context(), tools.LocalOwner, core.ListRequest{Kind: core.KindRequest})
 	if err != nil {
@@ -156,7 +156,7 @@ func TestAPersonApprovesInsideTheCallThatWaits(t *testing.T) {
 	for _, tool := range []string{"await", "delegate", "send_message", "follow_up"} {
 		t.Run(tool, func(t *testing.T) {
 			inBothEras(t, func(t *testing.T, era string) {
-				w := newHouse(t, tools.Options{}, core.Limits{})
+				w := newAgentServer(t, tools.Options{}, core.Limits{})
 				p := &person{do: accepts(map[string]any{"decision": "Approve"})}
 				c := w.client(era, p)
 				var a answer
@@ -191,7 +191,7 @@ func TestAPersonApprovesInsideTheCallThatWaits(t *testing.T) {
 
 func TestAPersonAnswersAQuestion(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
-		w := newHouse(t, tools.Options{}, core.Limits{})
+		w := newAgentServer(t, tools.Options{}, core.Limits{})
 		p := &person{do: func(form map[string]any) (any, error) {
 			schema := form["requestedSchema"].(map[string]any)
 			content := map[string]any{}
@@ -224,7 +224,7 @@ func TestAPersonWhoGivesNoAnswerLeavesItToTheCaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBothEras(t, func(t *testing.T, era string) {
-				w := newHouse(t, tools.Options{}, core.Limits{})
+				w := newAgentServer(t, tools.Options{}, core.Limits{})
 				p := &person{do: tc.do}
 				c := w.client(era, p)
 				_, turn := w.session(t, c, "approve\nsay done")
@@ -244,7 +244,7 @@ func TestAPersonWhoGivesNoAnswerLeavesItToTheCaller(t *testing.T) {
 
 func TestAnAnswerThatComesLateCounts(t *testing.T) {
 	t.Run("legacy", func(t *testing.T) {
-		w := newHouse(t, tools.Options{}, core.Limits{})
+		w := newAgentServer(t, tools.Options{}, core.Limits{})
 		decide := make(chan struct{})
 		p := &person{do: func(map[string]any) (any, error) {
 			<-decide
@@ -263,7 +263,7 @@ func TestAnAnswerThatComesLateCounts(t *testing.T) {
 		}
 	})
 	t.Run("modern", func(t *testing.T) {
-		w := newHouse(t, tools.Options{}, core.Limits{})
+		w := newAgentServer(t, tools.Options{}, core.Limits{})
 		c := w.client("modern", &person{})
 		_, turn := w.session(t, c, "approve\nsay done")
 		a := args{"ids": turn, "wait_ms": 1000}
@@ -274,7 +274,7 @@ func TestAnAnswerThatComesLateCounts(t *testing.T) {
 		}
 		other := ask(t, c, "await", args{"ids": turn, "wait_ms": 20_000})
 		other.is("request_pending", "outcome").is(core.AskedNoAnswer, "results", 0, "pending_requests", 0, "asked_user")
-		// The client gives the call up as soon as the answer it brought was taken.
+		// The client cancels the call as soon as the answer it brought was accepted.
 		responses := map[string]any{}
 		for key := range in.Requests {
 			responses[key] = map[string]any{"action": "accept", "content": map[string]any{"decision": "Approve"}}
@@ -296,7 +296,7 @@ func TestAnAnswerThatComesLateCounts(t *testing.T) {
 }
 
 func TestAFormOutlivesTheCallThatShowedIt(t *testing.T) {
-	w := newHouse(t, tools.Options{}, core.Limits{})
+	w := newAgentServer(t, tools.Options{}, core.Limits{})
 	shown, decide := make(chan struct{}), make(chan struct{})
 	p := &person{do: func(map[string]any) (any, error) {
 		close(shown)
@@ -318,7 +318,7 @@ func TestAFormOutlivesTheCallThatShowedIt(t *testing.T) {
 }
 
 func TestAFormIsWithdrawnWhenItsRequestHasEnded(t *testing.T) {
-	w := newHouse(t, tools.Options{}, core.Limits{})
+	w := newAgentServer(t, tools.Options{}, core.Limits{})
 	hold := make(chan struct{})
 	defer close(hold)
 	shown := make(chan struct{})
@@ -338,7 +338,7 @@ func TestAFormIsWithdrawnWhenItsRequestHasEnded(t *testing.T) {
 
 func TestAClientThatCannotAskLeavesAnsweringToTheCaller(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
-		w := newHouse(t, tools.Options{}, core.Limits{})
+		w := newAgentServer(t, tools.Options{}, core.Limits{})
 		c := w.client(era, nil)
 		s := ask(t, c, "start_session", args{"provider": "demo", "cwd": w.cwd, "answer_by": "user"})
 		s.is("caller", "answer_by").says("answer_by is caller")
@@ -349,9 +349,9 @@ func TestAClientThatCannotAskLeavesAnsweringToTheCaller(t *testing.T) {
 	})
 }
 
-func TestUnderTheFloorOnlyAPersonAnswers(t *testing.T) {
+func TestUnderAnswerByUserOnlyAPersonAnswers(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
-		w := newHouse(t, tools.Options{AnswerByUser: true}, core.Limits{AnswerByUser: true})
+		w := newAgentServer(t, tools.Options{AnswerByUser: true}, core.Limits{AnswerByUser: true})
 		mute := w.client(era, nil)
 		s := ask(t, mute, "start_session", args{"provider": "demo", "cwd": w.cwd, "answer_by": "caller"})
 		s.is("user", "answer_by")
@@ -367,7 +367,7 @@ func TestUnderTheFloorOnlyAPersonAnswers(t *testing.T) {
 }
 
 func TestAStateIsGoodForItsOwnCallOnly(t *testing.T) {
-	w := newHouse(t, tools.Options{}, core.Limits{})
+	w := newAgentServer(t, tools.Options{}, core.Limits{})
 	c := w.client("modern", &person{})
 	a := args{"provider": "demo", "cwd": w.cwd, "answer_by": "user", "prompt": "approve\nsay done", "wait_ms": 20_000}
 	r, err := c.Call(t.Context(), "delegate", a)

@@ -15,7 +15,7 @@ import (
 
 const (
 	// prefixFailure begins the ids of unexpected errors: what a caller can name
-	// to whoever reads the log.
+	// to the reader of the log.
 	prefixFailure = "err_"
 )
 
@@ -31,8 +31,8 @@ type errorObject struct {
 	nexts
 }
 
-// failure turns an error into a reply. An unexpected one is logged under an id
-// and shows nothing of its cause.
+// failure turns an error into a reply. An unexpected error is logged under an
+// id, and the reply does not show its cause.
 func (c *call) failure(err error) *mcp.CallToolResult {
 	if core.IsContext(err) && c.ctx.Err() != nil {
 		return c.errorResult(core.Errorf(core.CodeShuttingDown, "the call ended before its answer; the work goes on").
@@ -50,12 +50,12 @@ func (c *call) failure(err error) *mcp.CallToolResult {
 
 func internalError(id string) *core.Error {
 	return core.Errorf(core.CodeInternal, "the server met an unexpected error, logged as %s", id).
-		WithHint("Reading (inspect, replay, list) still works. Whether the call took effect is not known: look before you repeat it.").
+		WithHint("Reading (inspect, replay, list) still works. Whether the call took effect is not known: inspect the present state before you repeat it.").
 		WithDetail("failure", id)
 }
 
-// errorResult shapes a coded error. The text half repeats every id and value of
-// the details, since some clients show their model nothing else.
+// errorResult makes the reply for a coded error. The text half repeats every id
+// and value of the details, since some clients show their model nothing else.
 func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
 	c.code = e.Code
 	var o errorObject
@@ -81,20 +81,22 @@ func (c *call) errorResult(e *core.Error) *mcp.CallToolResult {
 	}
 }
 
-// hint is an error's advice, with what only the call's own words show.
+// hint returns the hint of an error, with what depends on the arguments of the
+// call.
 func (c *call) hint(e *core.Error) string {
 	names, ok := e.Details["providers"].([]string)
 	if e.Code != core.CodeProviderUnknown || !ok {
 		return shortenDirs(e.Hint)
 	}
-	hint := "list_providers shows which are ready." // the details name them all
+	hint := "list_providers shows which are ready." // the details list them all
 	if near := nearestName(clip(c.given.word("provider"), maxShownValue), names); near != "" {
 		hint = fmt.Sprintf("Did you mean %s? %s", near, hint)
 	}
 	return hint
 }
 
-// fewDirs shortens the list of directories in "Searched: a, b, c. Install it".
+// shortenDirs shortens the list of directories in "Searched: a, b, c. Install
+// it".
 func shortenDirs(s string) string {
 	const searched = "Searched: "
 	head, rest, ok := strings.Cut(s, searched)
@@ -105,8 +107,8 @@ func shortenDirs(s string) string {
 	return s
 }
 
-// details shows domain values in an error as the objects that callers know, and
-// keeps them small.
+// details converts domain values in an error into the objects of the MCP
+// surface, at most maxErrorText bytes in all.
 func (c *call) details(in map[string]any) map[string]any {
 	if len(in) == 0 {
 		return nil
@@ -145,7 +147,7 @@ func (c *call) detail(v any) any {
 	return v
 }
 
-// factLine says details in prose, in order of name.
+// factLine returns details in prose, sorted by name.
 func factLine(details map[string]any) string {
 	var facts []string
 	for _, k := range slices.Sorted(maps.Keys(details)) {
@@ -154,16 +156,16 @@ func factLine(details map[string]any) string {
 			continue
 		}
 		raw := encode(details[k])
-		said := string(raw)
+		value := string(raw)
 		var word string
 		var words []string
 		switch {
 		case json.Unmarshal(raw, &word) == nil:
-			said = word
+			value = word
 		case json.Unmarshal(raw, &words) == nil:
-			said = strings.Join(words, ", ")
+			value = strings.Join(words, ", ")
 		}
-		facts = append(facts, k+": "+said)
+		facts = append(facts, k+": "+value)
 	}
 	if len(facts) == 0 {
 		return ""

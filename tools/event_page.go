@@ -8,13 +8,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// pager fills a page of events from the journal.
+// eventPager fills a page of events from the journal.
 type eventPager struct {
 	c     *call
 	in    replayArgs
 	limit int
 	whole int // bytes for the structured half's events, at the beginning
-	room  int // what is left of them
+	room  int // the rest of them
 	text  int // bytes for the text half's
 
 	events []*eventObject
@@ -23,7 +23,7 @@ type eventPager struct {
 	out    *replayObject
 }
 
-// eventPage reads a page of a journal in the view that was asked for.
+// eventPage reads a page of a journal in the requested view.
 func (c *call) eventPage(ctx context.Context, in replayArgs) (*replayObject, error) {
 	room := min(c.contentBudget, c.budget-pageRoomFor)
 	p := &eventPager{c: c, in: in, limit: in.limit(), whole: room, room: room, text: min(room, c.budget-pageRoomFor-linkRoom),
@@ -37,11 +37,12 @@ func (c *call) eventPage(ctx context.Context, in replayArgs) (*replayObject, err
 func (p *eventPager) request(after uint64) core.ReplayRequest {
 	return core.ReplayRequest{
 		ID: p.in.ID, After: after, Limit: windowEvents, MaxBytes: windowBytes, Raw: p.in.view() == viewRaw,
-		Types: eventTypes(p.in.Types),
+		Types: convertStrings[core.EventType](p.in.Types),
 	}
 }
 
-// forward reads on from a cursor until the page is full.
+// forward reads from a cursor until the page is full, at most maxWindows
+// windows.
 func (p *eventPager) forward(ctx context.Context) (*replayObject, error) {
 	after := p.in.after()
 	p.out.Cursor = after
@@ -84,8 +85,8 @@ func (p *eventPager) begin(page core.ReplayPage) {
 	}
 }
 
-// fill adds events until the page is full, and says whether it is. The cursor
-// follows what was taken.
+// fill adds events until the page is full, and reports whether it is. The
+// cursor follows the last event that was added.
 func (p *eventPager) fill(events []core.Event) bool {
 	p.deltas.scan(events)
 	p.steps.scan(events)
@@ -100,8 +101,8 @@ func (p *eventPager) fill(events []core.Event) bool {
 	return false
 }
 
-// add takes one event into the page, unless there is no room for it. An event
-// that is larger than a page is taken alone, cut.
+// add adds one event to the page, and reports whether there was room for it. An
+// event that is larger than a page is added alone, truncated.
 func (p *eventPager) add(e core.Event) bool {
 	view := p.in.view()
 	if view == viewJoined {
@@ -139,7 +140,8 @@ func (p *eventPager) add(e core.Event) bool {
 	return true
 }
 
-// append adds an event to a piece that the page has, unless there is no room.
+// grow appends an event to a merged event of the page, and reports whether
+// there was room for it.
 func (p *eventPager) grow(to *mergedEvent, e core.Event) bool {
 	size := len(e.Data)
 	if size > p.room || size > p.text {
@@ -150,12 +152,13 @@ func (p *eventPager) grow(to *mergedEvent, e core.Event) bool {
 	return true
 }
 
-// tail takes the newest events: as many as were asked for and fit. The one that
-// does not is cut, so that a long output before the end is not left out.
+// tail reads the newest events: as many as were asked for and fit. The first
+// that does not fit is truncated, so that a long output before the end is not
+// left out.
 func (p *eventPager) tail(ctx context.Context) (*replayObject, error) {
 	n := int(*p.in.Tail)
 	req := p.request(0)
-	req.Tail = windowEvents // joined and summed up they are fewer
+	req.Tail = windowEvents // merged or summed up they are fewer
 	if v := p.in.view(); v == viewEvents || v == viewRaw {
 		req.Tail = n
 	}
@@ -175,7 +178,7 @@ func (p *eventPager) tail(ctx context.Context) (*replayObject, error) {
 	return p.out, nil
 }
 
-// newest gives the last n events, or as many of them as there is room for.
+// newest returns the last n events, or as many of them as there is room for.
 func (p *eventPager) newest(n, room, text int) []*eventObject {
 	last := len(p.events) - 1
 	for i := last; i >= max(0, last+1-n); i-- {
@@ -183,7 +186,7 @@ func (p *eventPager) newest(n, room, text int) []*eventObject {
 		room, text = room-len(encode(o))-1, text-len(proseEvent(o, p.in.view()))-1
 		switch {
 		case room >= 0 && text >= 0:
-		case i == last: // it stands alone, and finish cuts it
+		case i == last: // finish truncates a single event
 			return p.events[i:]
 		case p.truncateTo(o, room+len(encode(o)), text+len(proseEvent(o, p.in.view()))):
 			return p.events[i:]
@@ -194,8 +197,8 @@ func (p *eventPager) newest(n, room, text int) []*eventObject {
 	return p.events[max(0, last+1-n):]
 }
 
-// truncateTo cuts an event until each half has room for it, unless too little of it
-// would be left.
+// truncateTo truncates an event until it fits into the room of both halves. It
+// reports false if less than minTruncated bytes would be left.
 func (p *eventPager) truncateTo(o *eventObject, room, text int) bool {
 	whole := *o
 	for most := min(room, text); most >= minTruncated; most = most * 3 / 4 {
@@ -207,7 +210,7 @@ func (p *eventPager) truncateTo(o *eventObject, room, text int) bool {
 	return false
 }
 
-// finish cuts an event that is larger than the page, which then stands alone.
+// finish truncates a single event that is larger than the page.
 func (p *eventPager) finish() {
 	p.writeMerged()
 	if len(p.events) == 1 {
@@ -219,7 +222,7 @@ func (p *eventPager) finish() {
 	}
 }
 
-// writeMerged gives joined events their data.
+// writeMerged encodes the data of merged events.
 func (p *eventPager) writeMerged() {
 	for _, o := range p.events {
 		if o.merged != nil {
@@ -227,12 +230,4 @@ func (p *eventPager) writeMerged() {
 			o.merged = nil
 		}
 	}
-}
-
-func eventTypes(words []string) []core.EventType {
-	var out []core.EventType
-	for _, w := range words {
-		out = append(out, core.EventType(w))
-	}
-	return out
 }

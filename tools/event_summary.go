@@ -8,13 +8,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// summary makes an event the line that sums it up.
+// summary sets the data to the line that sums the event up.
 func (o *eventObject) summary(line string) {
 	o.Data = encode(map[string]string{"summary": line})
 }
 
-// summarizer says events as steps. It knows the tools that it has seen begin,
-// so that the end of one can say what ended.
+// summarizer renders events as steps. It remembers the titles of the tools that
+// it has seen start, so that the step of an ended tool can name it.
 type summarizer struct {
 	titles map[mergeKey]string // of tools that began
 	ended  map[mergeKey]bool   // tools whose end the window has
@@ -24,7 +24,8 @@ func newSummarizer() *summarizer {
 	return &summarizer{titles: map[mergeKey]string{}, ended: map[mergeKey]bool{}}
 }
 
-// scan notes which tools end in a window of the journal: those are one step.
+// scan records which tools end in a window of the journal: start and end of
+// those are one step.
 func (s *summarizer) scan(window []core.Event) {
 	for _, e := range window {
 		if e.Type == core.TypeToolCompleted {
@@ -35,13 +36,13 @@ func (s *summarizer) scan(window []core.Event) {
 
 func toolMergeKey(e core.Event) mergeKey { return mergeKey{turn: e.TurnID, item: readDelta(e).Item} }
 
-// line says an event in one line of at most maxSummary bytes, or "" when it is
-// no step of its own.
+// line returns an event as one line of at most maxSummary bytes, or "" if it is
+// not a step of its own.
 func (s *summarizer) line(e core.Event) string {
 	switch e.Type {
 	case core.TypeToolStarted:
 		var t core.ToolStarted
-		_ = json.Unmarshal(e.Data, &t) // what cannot be read has no words to show
+		_ = json.Unmarshal(e.Data, &t) // unreadable data has no text to show
 		key := toolMergeKey(e)
 		s.titles[key] = oneLine(firstNonEmpty(t.Title, t.Command, t.Name), maxPreview)
 		if s.ended[key] {
@@ -62,16 +63,12 @@ func (s *summarizer) line(e core.Event) string {
 	return summarize(e)
 }
 
-// summarize says an event in one line of at most maxSummary bytes, or "" when
-// it is no step of its own: deltas, usage and what only the machine needs.
+// summarize returns an event as one line of at most maxSummary bytes, or "" if
+// it is not a step of its own: deltas, usage and internal state.
 func summarize(e core.Event) string {
 	var d map[string]json.RawMessage
-	_ = json.Unmarshal(e.Data, &d) // what cannot be read has no words to show
-	word := func(name string) string {
-		var s string
-		_ = json.Unmarshal(d[name], &s)
-		return s
-	}
+	_ = json.Unmarshal(e.Data, &d) // unreadable data has no text to show
+	word := func(name string) string { return jsonString(d[name]) }
 	line := func(head, text string) string {
 		return oneLine(strings.TrimSuffix(head+": "+text, ": "), maxSummary)
 	}
@@ -110,8 +107,7 @@ func summarize(e core.Event) string {
 
 func spaced(t core.EventType) string { return strings.ReplaceAll(string(t), "_", " ") }
 
-// lastLine is the last line with anything on it: of output, what mostly says
-// how it went.
+// lastLine returns the last line that is not blank.
 func lastLine(s string) string {
 	s = strings.TrimRight(s, " \t\r\n")
 	return s[strings.LastIndexByte(s, '\n')+1:]
@@ -158,10 +154,8 @@ func proseTurnResult(d map[string]json.RawMessage) string {
 		Error *core.TurnError `json:"error"`
 	}
 	_ = json.Unmarshal(d["result"], &r)
-	var reason string
-	_ = json.Unmarshal(d["reason"], &reason)
 	if r.Error != nil {
 		return fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message)
 	}
-	return firstNonEmpty(reason, r.Text)
+	return firstNonEmpty(jsonString(d["reason"]), r.Text)
 }

@@ -254,7 +254,7 @@ func aQuestion() core.Request {
 	return q
 }
 
-// turnResource is a turn with its session as Get gives it.
+// turnResource is a turn with its session as Get returns it.
 func turnResource(t core.Turn, pending ...core.Request) core.Resource {
 	s := aSession(core.StatusRunning)
 	if t.Status.Ended() {

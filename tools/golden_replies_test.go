@@ -352,7 +352,7 @@ func doneTurn() core.Turn {
 	return t
 }
 
-// longAnswer has characters of two bytes, so that cuts meet their middle.
+// longAnswer has characters of two bytes, so that truncation meets their middle.
 func longAnswer() string {
 	var b strings.Builder
 	for i := range 900 {

@@ -14,7 +14,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// tool is one tool as a client sees it, and the function behind it. In is its
+// tool is a tool as clients see it, with the function that runs it. In is its
 // argument struct, Out the object that it returns.
 type tool[In any, Out body] struct {
 	name, title, description string
@@ -24,8 +24,8 @@ type tool[In any, Out body] struct {
 	run                      func(ctx context.Context, c *call, in In) (Out, error)
 }
 
-// hints are the annotations of a tool. All are said, since a client takes what
-// is missing for the worst case.
+// hints are the annotations of a tool. All are always set, since clients assume
+// the worst of one that is absent.
 type hints struct {
 	readOnly, destructive, idempotent, openWorld bool
 }
@@ -52,12 +52,12 @@ type waiting struct {
 	WaitMS *int64 `arg:"wait_ms,wait" min:"0" max:"600000"`
 }
 
-// duration gives the time to wait, otherwise when none is given.
+// duration returns the time to wait, otherwise if none is given.
 func (w waiting) duration(otherwise time.Duration) time.Duration {
 	if w.WaitMS == nil {
 		return otherwise
 	}
-	return time.Duration(*w.WaitMS) * time.Millisecond
+	return milliseconds(w.WaitMS)
 }
 
 // entry is a tool that can be registered.
@@ -66,8 +66,7 @@ type entry struct {
 	handler server.ToolHandlerFunc
 }
 
-// define makes an entry of a tool: this is where every tool gets its schema,
-// annotations and behaviour.
+// define makes the entry of a tool, with its schemas, annotations and handler.
 func define[In any, Out body](s *surface, t tool[In, Out]) entry {
 	fields := fieldsOf(reflect.TypeFor[In]())
 	m := mcp.Tool{
@@ -84,8 +83,8 @@ func define[In any, Out body](s *surface, t tool[In, Out]) entry {
 	return entry{tool: m, handler: handle(s, t, fields)}
 }
 
-// handle runs a call of a tool. It never returns a Go error: the protocol would
-// make a failure of the server of it, and the model would not see the code.
+// handle returns the handler of a tool. It never returns a Go error: mcp-go
+// would turn it into a protocol error, and the model would not see the code.
 func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, _ error) {
 		c := s.newCall(ctx, t.name)
@@ -99,7 +98,7 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 			}
 		}()
 		c.progress = startProgress(ctx, progressToken(req), t.title)
-		// Before the result leaves, so that no progress follows it.
+		// Before the result is sent, so that no progress follows it.
 		defer c.progress.end()
 
 		var in In
@@ -129,7 +128,7 @@ func handle[In any, Out body](s *surface, t tool[In, Out], fields []field) serve
 	}
 }
 
-// endedAs says how the call ended, for telemetry.
+// endedAs returns how the call ended, for telemetry.
 func (c *call) endedAs(res *mcp.CallToolResult) core.Ended {
 	switch {
 	case c.ctx.Err() != nil:
@@ -156,10 +155,10 @@ type call struct {
 	contentBudget int // how much content the caller asked for, in bytes
 	now           time.Time
 	round         roundState          // of a call that its client makes again
-	startedTurn   string              // the turn that this call began
+	startedTurn   string              // the turn that this call started
 	notes         []string            // warnings about its start
 	code          core.Code           // of the error that it ended with
-	inputRequest  *mcp.CallToolResult // the reply, when the client's user is to be asked first
+	inputRequest  *mcp.CallToolResult // the reply, if the client's user must be asked first
 }
 
 func (s *surface) newCall(ctx context.Context, tool string) *call {
@@ -170,7 +169,7 @@ func (s *surface) newCall(ctx context.Context, tool string) *call {
 	return c
 }
 
-// clientName is what the client calls itself.
+// clientName returns the name that the client sent.
 func clientName(ctx context.Context) string {
 	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
 		return s.GetClientInfo().Name
@@ -178,8 +177,8 @@ func clientName(ctx context.Context) string {
 	return ""
 }
 
-// maxBytes takes the size that a caller asked for. Ids and state need some room
-// beside the content, however little was asked for.
+// maxBytes sets the size of the reply to what the caller asked for. The budget
+// is never below minBudget, for ids and state.
 func (c *call) maxBytes(n *int64) {
 	if n != nil {
 		c.contentBudget = int(*n)
@@ -187,7 +186,7 @@ func (c *call) maxBytes(n *int64) {
 	}
 }
 
-// panicked turns a panic into a reply with an id by which the log names it.
+// panicked turns a panic into a reply with the id of its log entry.
 func (c *call) panicked(p any) *mcp.CallToolResult {
 	id := core.NewID(prefixFailure)
 	c.opts.Logger.Error("a tool panicked", slog.String("failure", id), slog.String("tool", c.tool),
@@ -202,7 +201,7 @@ func progressToken(req mcp.CallToolRequest) any {
 	return req.Params.Meta.ProgressToken
 }
 
-// rawArguments gives the arguments as they came, or, for a request that was
+// rawArguments returns the arguments as they arrived or, for a request that was
 // made in this process, as they encode.
 func rawArguments(req mcp.CallToolRequest) json.RawMessage {
 	if len(req.Params.RawArguments) > 0 {

@@ -71,7 +71,7 @@ func TestErrorsAreWholeInBothHalves(t *testing.T) {
 	}
 }
 
-func TestACallThatItsClientLeftSaysThatTheWorkGoesOn(t *testing.T) {
+func TestACancelledWaitReportsThatTheWorkGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &fake{await: func(ctx context.Context, _ core.AwaitRequest) (core.AwaitResult, error) {
 		cancel()

@@ -187,7 +187,7 @@ func TestADelegatedTaskClosesItsSessionWhoeverWaits(t *testing.T) {
 	})
 }
 
-func TestADelegatedTaskThatNobodyEndsGoesWithTheServer(t *testing.T) {
+func TestADelegatedTaskThatIsNotAwaitedEndsWithTheServer(t *testing.T) {
 	withClient(t, tools.Options{}, func(c *client) {
 		c.must("delegate", args{"provider": "demo", "cwd": c.cwd, "prompt": "approve", "wait_ms": 0})
 	})
@@ -401,7 +401,7 @@ func TestOwnersDoNotSeeEachOther(t *testing.T) {
 	})
 }
 
-func TestOnlyAPersonAnswersUnderTheOperatorsFloor(t *testing.T) {
+func TestOnlyAPersonAnswersUnderTheOperatorsAnswerByUser(t *testing.T) {
 	withLimits(t, tools.Options{AnswerByUser: true}, core.Limits{AnswerByUser: true}, func(c *client) {
 		ses := c.start(nil)
 		a := c.must("send_message", args{"session_id": ses, "prompt": "approve", "wait_ms": 10_000})

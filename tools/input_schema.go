@@ -7,9 +7,9 @@ import (
 	"reflect"
 )
 
-// inputSchema makes the JSON Schema of an argument struct: one flat object
-// that refuses unknown properties, made of the few keywords that every client
-// understands. Properties keep the order of the struct, since people and models
+// inputSchema makes the JSON Schema of an argument struct: one flat object that
+// refuses unknown properties, with only the keywords that every client
+// understands. Properties have the order of the struct, since people and models
 // read them in order.
 func inputSchema(fields []field) json.RawMessage {
 	var b bytes.Buffer
@@ -73,8 +73,9 @@ func boundWords(t reflect.Type) (low, high string) {
 	return "minimum", "maximum"
 }
 
-// writeType writes the type and what belongs to it. A type that it does not
-// know is a bug of this package, found by the first test that lists the tools.
+// writeType writes the type and its element types. It panics on a type that it
+// does not know: that is a bug of this package, found by any test that lists
+// the tools.
 func writeType(b *bytes.Buffer, t reflect.Type) {
 	switch {
 	case t == reflect.TypeFor[anyObject](), t == reflect.TypeFor[rawObject]():

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// instructions are the real manual: a client that loads tools late shows its
-// model nothing else but their names.
+// instructions returns the server's instructions. A client that loads tools
+// late shows its model nothing else but their names.
 func instructions(o Options) string {
 	reading := `Reading: replies are short. replay {id, view: "summary"} shows the steps; after: cursor gives the next page; inspect {id, offset} the rest of a long answer; list finds ids.`
 	if o.Core {

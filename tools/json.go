@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// readMembers reads an object, or the JSON text of one in a string. Nothing at
-// all and null are the empty object.
+// readMembers decodes an object, or a string that holds the JSON text of one.
+// Empty input and null are the empty object.
 func readMembers(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	raw = unquoted(raw)
 	if len(bytes.TrimSpace(raw)) == 0 || isNull(raw) {
@@ -17,8 +17,8 @@ func readMembers(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return m, err
 }
 
-// unquoted gives the text of a JSON string, if that is JSON itself; anything
-// else comes back as it is.
+// unquoted returns the text of a JSON string if it is itself valid JSON, else
+// raw unchanged.
 func unquoted(raw json.RawMessage) json.RawMessage {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && !isNull(raw) && json.Valid([]byte(s)) {
@@ -27,7 +27,7 @@ func unquoted(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// wholeNumber reads 5, 5.0 and 5e0 alike.
+// wholeNumber decodes a whole number: 5, 5.0 and 5e0 are equal.
 func wholeNumber(raw json.RawMessage) (int64, bool) {
 	var n int64
 	if json.Unmarshal(raw, &n) == nil && !isNull(raw) {
@@ -44,7 +44,7 @@ func wholeNumber(raw json.RawMessage) (int64, bool) {
 // canonical rewrites a JSON value so that equal values are equal bytes.
 func canonical(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // a number keeps all its digits
+	d.UseNumber() // numbers keep all their digits
 	var v any
 	if d.Decode(&v) != nil {
 		return raw
@@ -52,8 +52,8 @@ func canonical(raw json.RawMessage) json.RawMessage {
 	return encode(v)
 }
 
-// MarshalJSON gives equal objects equal bytes: nothing but a comparison of
-// arguments encodes a rawObject.
+// MarshalJSON returns equal bytes for equal objects: a rawObject is encoded
+// only to compare arguments.
 func (o rawObject) MarshalJSON() ([]byte, error) { return canonical(json.RawMessage(o)), nil }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
@@ -78,8 +78,8 @@ func kindOf(raw json.RawMessage) string {
 	return "a number"
 }
 
-// encode is json.Marshal without the escapes that only a browser needs: they
-// make text dearer and harder to read. Values of this package always encode.
+// encode is json.Marshal without HTML escapes, which cost tokens and are harder
+// to read. Values of this package always encode.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -93,7 +93,7 @@ func encode(v any) []byte {
 // rawJSON is JSON that encodes as it is.
 type rawJSON []byte
 
-// MarshalJSON gives the bytes.
+// MarshalJSON returns the bytes unchanged.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
 func encodeMap(m map[string]string) json.RawMessage {
@@ -101,4 +101,19 @@ func encodeMap(m map[string]string) json.RawMessage {
 		return nil
 	}
 	return encode(m)
+}
+
+// jsonString returns a JSON string's text, "" for any other value.
+func jsonString(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+// intOr returns *p, otherwise if p is nil.
+func intOr(p *int64, otherwise int64) int64 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
 }

@@ -40,9 +40,9 @@ func config(args any) core.SessionConfig {
 	return cfg
 }
 
-// chooseAnswerer keeps requests from waiting for forms that the client cannot
-// show: its caller answers them then, and is told so. Where only people may
-// answer, they wait for another client of the owner.
+// chooseAnswerer sets answer_by to caller, with a warning, where a client
+// cannot show forms: requests must not wait for a form. Where only people may
+// answer, requests wait for another client of the owner.
 func (c *call) chooseAnswerer(ctx context.Context, r *core.StartRequest) {
 	if c.opts.AnswerByUser || clientElicits(ctx) || r.Config.AnswerBy == core.AnswerByCaller {
 		return
@@ -59,10 +59,7 @@ func (c *call) chooseAnswerer(ctx context.Context, r *core.StartRequest) {
 	}
 }
 
-// milliseconds gives a duration, zero when none was given.
+// milliseconds returns a duration, zero if ms is nil.
 func milliseconds(ms *int64) time.Duration {
-	if ms == nil {
-		return 0
-	}
-	return time.Duration(*ms) * time.Millisecond
+	return time.Duration(intOr(ms, 0)) * time.Millisecond
 }

@@ -1,7 +1,8 @@
 package tools
 
-// nearestName gives the name that a wrong one most likely means, or "" when none
-// is near: one contains the other, or at most a third of the letters differ.
+// nearestName returns the name that a wrong one most likely means, or "" if
+// none is near: one contains the other, or at most a third of the letters
+// differ.
 func nearestName(wrong string, names []string) string {
 	best, cost := "", 0
 	for _, n := range names {
@@ -16,7 +17,7 @@ func nearestName(wrong string, names []string) string {
 	return best
 }
 
-// fold drops what spellings of one name differ in: case and separators.
+// foldName removes case and separators.
 func foldName(s string) string {
 	out := make([]byte, 0, len(s))
 	for _, c := range []byte(s) {
@@ -31,8 +32,8 @@ func foldName(s string) string {
 	return string(out)
 }
 
-// isAffix says whether one of two names ends or begins with the other, as "id"
-// and "session_id" do.
+// isAffix reports whether one of two names ends or begins with the other, as
+// "id" and "session_id" do.
 func isAffix(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -40,8 +41,8 @@ func isAffix(a, b string) bool {
 	return len(a) >= 2 && (b[:len(a)] == a || b[len(b)-len(a):] == a)
 }
 
-// editDistance counts the letters to add, drop, change or swap with a neighbour
-// between two names.
+// editDistance returns the number of letters to add, remove, replace or swap
+// with a neighbour between two names (optimal string alignment).
 func editDistance(a, b string) int {
 	before := make([]int, len(b)+1)
 	prev := make([]int, len(b)+1)

@@ -4,7 +4,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// objectSchema makes the object of any resource, with its suggestions.
+// resourceObject makes the object of any resource, with its suggestions.
 func (c *call) resourceObject(r core.Resource) body {
 	switch r.Kind {
 	case core.KindTurn:
@@ -22,8 +22,8 @@ func (c *call) resourceObject(r core.Resource) body {
 	}
 }
 
-// turnReply makes a turn's object with the calls that it suggests. One whose
-// wait ran out says only where it stands.
+// turnReply makes a turn's object with the calls that it suggests. A turn whose
+// wait timed out is shown in compact form.
 func (c *call) turnReply(r core.Resource, timedOut bool) *turnObject {
 	t := *r.Turn
 	o := c.turn(t, r.Pending())

@@ -22,7 +22,7 @@ type eventObject struct {
 	Resource      string          `json:"resource,omitempty"`
 	Provider      string          `json:"provider,omitempty"`
 	Truncated     bool            `json:"truncated,omitempty"`
-	Bytes         int             `json:"bytes,omitempty"` // of the whole data, when it is cut
+	Bytes         int             `json:"bytes,omitempty"` // of the whole data, if it is truncated
 	Data          json.RawMessage `json:"data"`
 	Raw           json.RawMessage `json:"raw,omitempty"`
 
@@ -36,7 +36,7 @@ func (c *call) event(e core.Event) *eventObject {
 	case len(o.Data) == 0:
 		o.Data = json.RawMessage("{}")
 	case e.Type == core.RequestCreated:
-		// As callers know requests, without what only the server needs.
+		// The object of a request, without the server's own fields.
 		var d struct {
 			Request *core.Request `json:"request"`
 		}
@@ -48,7 +48,7 @@ func (c *call) event(e core.Event) *eventObject {
 	return o
 }
 
-// addEnvelope adds the envelope.
+// addEnvelope sets the fields of the views events and raw.
 func (o *eventObject) addEnvelope(e core.Event, raw bool) *eventObject {
 	o.ID, o.SchemaVersion, o.Resource, o.Provider = e.ID, e.SchemaVersion, e.Resource, e.Provider
 	if raw {
@@ -57,8 +57,8 @@ func (o *eventObject) addEnvelope(e core.Event, raw bool) *eventObject {
 	return o
 }
 
-// nameOnly leaves of a provider's own frame, which nothing here could read, what
-// it is: the views events and raw have it whole.
+// nameOnly removes the content of a provider's own frame, which only the views
+// events and raw show.
 func (o *eventObject) nameOnly() {
 	if o.Type != core.TypeProviderEvent {
 		return
@@ -72,9 +72,9 @@ func (o *eventObject) nameOnly() {
 	o.Data = encode(e)
 }
 
-// truncate makes an event that is larger than a page fit into max bytes. A text in it
-// keeps its beginning and end; data without such a text comes as the beginning
-// of its JSON.
+// truncate makes an event fit into max bytes. Long strings in its data keep
+// their beginning and end; data without one is replaced by the beginning of its
+// JSON.
 func (o *eventObject) truncate(max int) {
 	if len(encode(o)) <= max {
 		return
@@ -83,7 +83,7 @@ func (o *eventObject) truncate(max int) {
 	o.Truncated, o.Bytes = true, len(whole.Data)+len(whole.Raw)
 	more := func(int) string {
 		first := whole.Seq
-		if whole.SeqFirst > 0 { // of those that are joined here
+		if whole.SeqFirst > 0 { // of the merged events
 			first = whole.SeqFirst
 		}
 		return fmt.Sprintf("replay {id, after: %d, limit: 1, max_bytes: %d}", first-1, maxBudget)
@@ -95,7 +95,7 @@ func (o *eventObject) truncate(max int) {
 	if len(fit(slots, max, func() []byte { return encode(o) })) <= max {
 		return
 	}
-	o.Raw = nil // many small values: the beginning of the data says most
+	o.Raw = nil // many small values: the beginning of the data is the most useful
 	preview := ""
 	fit([]slot{textSlot{dst: &preview, src: longText{string(whole.Data), more}}}, max, func() []byte {
 		o.Data = encode(map[string]string{"preview": preview})
@@ -103,7 +103,7 @@ func (o *eventObject) truncate(max int) {
 	})
 }
 
-// jsonSlot is a JSON value in which long strings are cut.
+// jsonSlot is a JSON value in which long strings are truncated.
 type jsonSlot struct {
 	dst  *json.RawMessage
 	src  json.RawMessage

@@ -42,9 +42,9 @@ type processObject struct {
 	Tail        string          `json:"tail,omitempty"`
 
 	shrink       []slot
-	pattern      string // that the call looks for, "" for none
-	after        uint64 // from where it looks
-	dialogueStep bool   // said in short
+	pattern      string // of the call, "" for none
+	after        uint64 // the cursor from which it is searched
+	dialogueStep bool   // shown in short form
 }
 
 // matchObject is where an awaited pattern was found.
@@ -65,31 +65,26 @@ func (c *call) process(p core.ProcessSnapshot) *processObject {
 	if !p.Status.Ended() {
 		until = c.now
 	}
-	if !p.StartedAt.IsZero() && !until.IsZero() {
-		o.ElapsedMS = max(0, until.Sub(p.StartedAt).Milliseconds())
-	}
-	whole := c.wholeObject(p.ID)
+	o.ElapsedMS = elapsedMS(p.StartedAt, until)
+	l := slotList{more: c.wholeObject(p.ID)}
 	for i := range o.Argv {
-		o.shrink = append(o.shrink, textSlot{dst: &o.Argv[i], src: longText{p.Argv[i], whole}})
+		l.text(&o.Argv[i], p.Argv[i])
 	}
 	if p.Error != nil {
-		message := shortenDirs(p.Error.Message)
-		o.Error = &turnError{Code: p.Error.Code, Message: message}
-		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{message, whole}})
+		o.Error = l.turnError(&core.TurnError{Code: p.Error.Code, Message: shortenDirs(p.Error.Message)})
 	}
-	if m := encodeMap(p.Metadata); m != nil {
-		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})
-	}
+	l.raw(&o.Metadata, encodeMap(p.Metadata))
+	o.shrink = l.slots
 	return o
 }
 
-// scan notes what the call looked for, and whether it was in vain.
+// setPattern records the pattern of the call, and whether no line matched it.
 func (o *processObject) setPattern(pattern string, after uint64) {
 	o.pattern, o.after = pattern, after
 	o.Unmatched = pattern != "" && o.Matched == nil
 }
 
-// shorten leaves out of one step of a dialogue what no step changes.
+// shorten removes from one step of a dialogue what no step changes.
 func (o *processObject) shorten() {
 	o.dialogueStep = true
 	o.Title, o.PID, o.StartedAt, o.Metadata = "", 0, nil, nil
@@ -116,7 +111,7 @@ func (o *processObject) stateLine() string {
 	}
 	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, ", s, proseDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes)
 	if o.dialogueStep && o.Output != nil {
-		// Cursor is where the step began, and this is where its reader has come.
+		// Cursor is where the step began; this is the end of the shown output.
 		s += fmt.Sprintf("read up to %d.", o.Output.To)
 	} else {
 		s += fmt.Sprintf("cursor %d.", o.Cursor)
@@ -144,7 +139,7 @@ func (o *processObject) prose() prose {
 	return p
 }
 
-// proseUnmatched says that a pattern was looked for in vain.
+// proseUnmatched returns that no line matched a pattern.
 func proseUnmatched(pattern string) string {
 	return fmt.Sprintf("no line matched %q", clip(pattern, maxShownValue))
 }
@@ -165,11 +160,7 @@ func (c *call) processReply(r core.Resource) *processObject {
 	o := c.processObject(r)
 	since, ok := c.given["after"].(*int64)
 	if c.tool == "await" {
-		after := uint64(0)
-		if ok {
-			after = uint64(*since)
-		}
-		o.setPattern(c.given.word("pattern"), after)
+		o.setPattern(c.given.word("pattern"), uint64(intOr(since, 0)))
 	}
 	if ok && c.tool == "await" {
 		c.addOutput(o, uint64(*since))

@@ -32,7 +32,7 @@ type requestObject struct {
 	Details    *detailsObject    `json:"details,omitempty"`
 	Turn       *turnObject       `json:"turn,omitempty"` // the answer of respond
 
-	asking bool // a person is looking at it
+	asking bool // the user is being asked
 	shrink []slot
 }
 
@@ -62,25 +62,15 @@ func (c *call) request(q core.Request) *requestObject {
 		AskedUser: q.AskedUser, Questions: q.Questions,
 	}
 	if o.asking = isBeingAsked(q); o.asking {
-		o.AskedUser = "" // the person has said nothing yet
+		o.AskedUser = "" // the user has not answered yet
 	}
 	if r := q.Resolution; r != nil {
 		o.Resolution = &resolutionObject{Action: r.Action, Scope: r.Scope, By: r.By, Client: r.Client,
 			Reason: clip(r.Reason, maxErrorText), At: utc(r.At)}
 	}
-	whole := c.wholeObject(q.ID)
-	text := func(dst *string, src string) {
-		*dst = src
-		o.shrink = append(o.shrink, textSlot{dst: dst, src: longText{src, whole}})
-	}
-	raw := func(dst *json.RawMessage, src json.RawMessage) {
-		if len(src) > 0 {
-			*dst = src
-			o.shrink = append(o.shrink, rawSlot{dst: dst, src: src, more: whole(0)})
-		}
-	}
-	text(&o.Prompt, q.Prompt)
-	raw(&o.Schema, q.Schema)
+	l := slotList{more: c.wholeObject(q.ID)}
+	l.text(&o.Prompt, q.Prompt)
+	l.raw(&o.Schema, q.Schema)
 	o.Questions = append([]core.Question(nil), q.Questions...)
 	if o.Actions == nil {
 		o.Actions = []core.Action{}
@@ -89,22 +79,23 @@ func (c *call) request(q core.Request) *requestObject {
 		if o.Questions[i].Choices == nil {
 			o.Questions[i].Choices = []core.Choice{}
 		}
-		text(&o.Questions[i].Prompt, q.Questions[i].Prompt)
+		l.text(&o.Questions[i].Prompt, q.Questions[i].Prompt)
 		o.Questions[i].Choices = slices.Clone(o.Questions[i].Choices)
 		for j := range o.Questions[i].Choices { // the values are what respond takes
-			text(&o.Questions[i].Choices[j].Label, q.Questions[i].Choices[j].Label)
-			text(&o.Questions[i].Choices[j].Description, q.Questions[i].Choices[j].Description)
+			l.text(&o.Questions[i].Choices[j].Label, q.Questions[i].Choices[j].Label)
+			l.text(&o.Questions[i].Choices[j].Description, q.Questions[i].Choices[j].Description)
 		}
 	}
 	if d := q.Details; d != nil {
 		o.Details = &detailsObject{Tool: d.Tool}
-		text(&o.Details.CWD, d.CWD)
-		text(&o.Details.Path, d.Path)
-		text(&o.Details.Command, d.Command)
-		text(&o.Details.Reason, d.Reason)
-		text(&o.Details.Diff, d.Diff)
-		raw(&o.Details.Input, d.Input)
+		l.text(&o.Details.CWD, d.CWD)
+		l.text(&o.Details.Path, d.Path)
+		l.text(&o.Details.Command, d.Command)
+		l.text(&o.Details.Reason, d.Reason)
+		l.text(&o.Details.Diff, d.Diff)
+		l.raw(&o.Details.Input, d.Input)
 	}
+	o.shrink = l.slots
 	return o
 }
 

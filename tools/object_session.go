@@ -60,18 +60,15 @@ func (c *call) session(v core.SessionView) *sessionObject {
 		Warnings: c.warnings(s.Warnings), Usage: newUsage(s.Usage), CostUSD: s.CostUSD,
 		CreatedAt: utc(s.CreatedAt), UpdatedAt: utc(s.UpdatedAt), Epoch: s.Epoch, Fingerprint: s.Fingerprint, Cursor: s.LastSeq,
 	}
-	whole := c.wholeObject(s.ID)
+	l := slotList{more: c.wholeObject(s.ID)}
 	if s.Error != nil {
-		o.Error = &turnError{Code: s.Error.Code, Message: s.Error.Message}
-		o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{s.Error.Message, whole}})
+		o.Error = l.turnError(&core.TurnError{Code: s.Error.Code, Message: s.Error.Message})
 	}
-	if m := encodeMap(s.Metadata); m != nil {
-		o.shrink = append(o.shrink, rawSlot{dst: &o.Metadata, src: m, more: whole(0)})
-	}
-	o.shrink = append(o.shrink, &listSlot{dst: &o.Warnings, src: o.Warnings})
-	var asked []slot
-	o.PendingRequests, o.PendingTotal, asked = c.pendingRequests(pendingOnly(v.Requests))
-	o.shrink = append(o.shrink, asked...)
+	l.raw(&o.Metadata, encodeMap(s.Metadata))
+	o.shrink = append(l.slots, &listSlot{dst: &o.Warnings, src: o.Warnings})
+	var requests []slot
+	o.PendingRequests, o.PendingTotal, requests = c.pendingRequests(pendingOnly(v.Requests))
+	o.shrink = append(o.shrink, requests...)
 	if v.Current != nil { // its requests are the session's
 		o.CurrentTurn = c.turn(*v.Current, nil)
 		o.shrink = append(o.shrink, o.CurrentTurn.slots()...)
@@ -86,16 +83,15 @@ func (c *call) session(v core.SessionView) *sessionObject {
 	return o
 }
 
-// repeatsAnswers says whether the call's reply about a session is most likely
-// the second to bring the last answer: not that of a wait, nor one for which the
-// caller has chosen the size.
+// repeatsAnswers reports whether a reply about a session most likely repeats
+// the last answer: that of close, and that of inspect without max_bytes.
 func (c *call) repeatsAnswers() bool {
 	_, sized := c.given["max_bytes"]
 	return c.tool == "close" || c.tool == "inspect" && !sized
 }
 
-// restOfTurn says how to read on in the answer of a turn that the reply is not
-// about.
+// restOfTurn returns how to read the rest of the answer of a turn that the
+// reply is not about.
 func (c *call) restOfTurn(turn string) func(int) string {
 	return func(offset int) string {
 		return strings.Replace(c.restOfText(offset), "{id", fmt.Sprintf("{id: %q", turn), 1)

@@ -13,8 +13,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// turnObject is a turn as callers read it. delegate and interrupt add a field
-// of their own.
+// turnObject is a turn as callers read it. delegate and interrupt add a field.
 type turnObject struct {
 	Object        string             `json:"object"`
 	TurnID        string             `json:"turn_id"`
@@ -33,7 +32,7 @@ type turnObject struct {
 	FinishedAt        *time.Time      `json:"finished_at,omitempty"`
 	StopReason        string          `json:"stop_reason,omitempty"`
 	Reason            core.Reason     `json:"reason,omitempty"`
-	PendingRequests   []any           `json:"pending_requests,omitempty"`       // *requestObject or requestRow
+	PendingRequests   []any           `json:"pending_requests,omitempty"`       // *requestObject or requestRef
 	PendingTotal      int             `json:"pending_requests_total,omitempty"` // when not all are listed
 	Error             *turnError      `json:"error,omitempty"`
 	Warnings          []string        `json:"warnings,omitempty"`
@@ -52,14 +51,14 @@ type turnObject struct {
 	NextOffset        int             `json:"next_offset,omitempty"`
 	Text              string          `json:"text,omitempty"`
 
-	text            longText // what Text shows, cut or whole
+	text            longText // what Text shows, truncated or whole
 	shrink          []slot   // everything but Text
 	files           []fileObject
-	showsNextOffset bool // a cut text says where it goes on
-	// sessionEnds says that the session is over, or closes by itself.
+	showsNextOffset bool // a truncated text has a next_offset
+	// sessionEnds is set when the session has ended or closes by itself.
 	sessionEnds bool
 	truncatedAt int  // where the missing part of the text begins, 0 when none is missing
-	repeatsText bool // the caller has most likely read the text: it is shown in short
+	repeatsText bool // the caller has most likely read the text: at most maxRepeated bytes are shown
 	pageMax     int  // how long a page of the text may be
 }
 
@@ -71,15 +70,15 @@ type turnError struct {
 }
 
 // fileObject is a file that changed while the turn ran. Unreported is one that
-// git shows and the agent did not report: a command of its own changed it, or
-// somebody else. Those come last.
+// git shows and the agent did not report: a command of the agent changed it, or
+// another program. Those are last.
 type fileObject struct {
 	Path       string          `json:"path"`
 	Kind       core.ChangeKind `json:"kind"`
 	Unreported bool            `json:"unreported,omitempty"`
 }
 
-// usageObject is what a provider reported, never our guess.
+// usageObject is the usage that a provider reported. It is never estimated.
 type usageObject struct {
 	core.Usage
 	Source string `json:"source"`
@@ -92,7 +91,7 @@ func newUsage(u *core.Usage) *usageObject {
 	return &usageObject{Usage: *u, Source: "reported"}
 }
 
-// turn makes a turn's object with its answer, when there is one, and with those
+// turn makes a turn's object with its answer, if there is one, and with those
 // of pending that belong to it.
 func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 	o := &turnObject{
@@ -104,18 +103,19 @@ func (c *call) turn(t core.Turn, pending []core.Request) *turnObject {
 		Cursor: t.LastSeq,
 	}
 	c.setTimes(o, t)
-	c.turnError(o, t)
+	l := slotList{more: c.wholeObject(t.ID)}
+	o.Error = l.turnError(t.Error)
 	for _, f := range t.FilesChanged {
 		o.files = append(o.files, fileObject{Path: f.Path, Kind: f.Kind, Unreported: f.Unreported})
 	}
-	o.shrink = append(o.shrink, fileSlot{o})
-	o.raw(&o.StructuredOutput, t.StructuredOutput)
-	o.raw(&o.Metadata, encodeMap(t.Metadata))
-	o.shrink = append(o.shrink, textSlot{dst: &o.StructuredError, src: longText{clip(t.StructuredError, maxErrorText), c.wholeObject(t.ID)}})
+	l.slots = append(l.slots, fileSlot{o})
+	l.raw(&o.StructuredOutput, t.StructuredOutput)
+	l.raw(&o.Metadata, encodeMap(t.Metadata))
+	l.text(&o.StructuredError, clip(t.StructuredError, maxErrorText))
 	pending = slices.DeleteFunc(slices.Clone(pending), func(q core.Request) bool { return q.TurnID != t.ID })
-	var asked []slot
-	o.PendingRequests, o.PendingTotal, asked = c.pendingRequests(pending)
-	o.shrink = append(o.shrink, asked...)
+	var requests []slot
+	o.PendingRequests, o.PendingTotal, requests = c.pendingRequests(pending)
+	o.shrink = append(l.slots, requests...)
 	c.answer(o, t)
 	o.shrink = append(o.shrink, &listSlot{dst: &o.Warnings, src: o.Warnings})
 	return o
@@ -136,21 +136,18 @@ func (c *call) setTimes(o *turnObject, t core.Turn) {
 		quiet := max(0, c.now.Sub(last).Milliseconds())
 		o.QuietMS = &quiet
 	}
-	if !since.IsZero() && !until.IsZero() {
-		o.ElapsedMS = max(0, until.Sub(since).Milliseconds())
-	}
+	o.ElapsedMS = elapsedMS(since, until)
 }
 
-func (c *call) turnError(o *turnObject, t core.Turn) {
-	if t.Error == nil {
-		return
+// elapsedMS returns the milliseconds between two times, 0 if one is not known.
+func elapsedMS(since, until time.Time) int64 {
+	if since.IsZero() || until.IsZero() {
+		return 0
 	}
-	o.Error = &turnError{Code: t.Error.Code, Message: t.Error.Message}
-	o.raw(&o.Error.Provider, t.Error.Provider)
-	o.shrink = append(o.shrink, textSlot{dst: &o.Error.Message, src: longText{t.Error.Message, c.wholeObject(t.ID)}})
+	return max(0, until.Sub(since).Milliseconds())
 }
 
-// applySession tells the turn how its session is.
+// applySession sets what depends on the state of the turn's session.
 func (c *call) applySession(o *turnObject, s core.Session) {
 	o.sessionEnds = s.Status == core.StatusClosing || !s.Status.Live()
 	if o.needsSignIn() {
@@ -158,13 +155,13 @@ func (c *call) applySession(o *turnObject, s core.Session) {
 	}
 }
 
-// needsSignIn says that the turn failed for want of a sign-in, and nobody has
-// said yet what to do about it.
+// needsSignIn reports whether the turn failed for want of a sign-in and its
+// error does not name a remedy.
 func (o *turnObject) needsSignIn() bool {
 	return o.Error != nil && o.Error.Code == core.TurnAuthRequired && !strings.Contains(o.Error.Message, "login")
 }
 
-// answer fetches the turn's text, when there is one.
+// answer reads the turn's text, if there is one.
 func (c *call) answer(o *turnObject, t core.Turn) {
 	if !t.Status.Ended() {
 		return
@@ -176,7 +173,7 @@ func (c *call) answer(o *turnObject, t core.Turn) {
 	o.text = longText{text, c.restOfText}
 }
 
-// restOfText says how to read a turn's text from offset on.
+// restOfText returns how to read a turn's text from offset on.
 func (c *call) restOfText(offset int) string {
 	if c.offers("inspect") {
 		return fmt.Sprintf("inspect {id, offset: %d}", offset)
@@ -184,7 +181,7 @@ func (c *call) restOfText(offset int) string {
 	return fmt.Sprintf(`replay {id, types: ["message"], max_bytes: %d}`, maxBudget)
 }
 
-// wholeObject says how to read an object with nothing cut.
+// wholeObject returns how to read an object with nothing truncated.
 func (c *call) wholeObject(id string) func(int) string {
 	tool := "inspect"
 	if !c.offers(tool) {
@@ -193,7 +190,7 @@ func (c *call) wholeObject(id string) func(int) string {
 	return func(int) string { return fmt.Sprintf("%s {id: %q, max_bytes: %d}", tool, id, maxBudget) }
 }
 
-// warn adds a warning to an object that has been made.
+// warn adds a warning to an object that is already made.
 func (o *turnObject) warn(w string) {
 	o.Warnings = append(o.Warnings, w)
 	for _, s := range o.shrink {
@@ -214,19 +211,11 @@ func (c *call) warnings(in []string) []string {
 	return out
 }
 
-func (o *turnObject) raw(dst *json.RawMessage, src json.RawMessage) {
-	if len(src) == 0 {
-		return
-	}
-	o.shrink = append(o.shrink, rawSlot{dst: dst, src: src,
-		more: fmt.Sprintf("inspect {id: %q, max_bytes: %d}", o.TurnID, maxBudget)})
-}
-
 func (o *turnObject) slots() []slot {
 	return append([]slot{turnTextSlot{o}}, o.shrink...)
 }
 
-// turnTextSlot is the text of a turn, with the fields that speak of it.
+// turnTextSlot is the text of a turn, with the fields that describe it.
 type turnTextSlot struct{ o *turnObject }
 
 func (s turnTextSlot) apply(max int) {
@@ -250,7 +239,7 @@ func (s turnTextSlot) apply(max int) {
 	}
 }
 
-// eventPage shows the text from Offset on, as much of it as there is room for.
+// page shows the text from Offset on, as much as fits into max bytes.
 func (o *turnObject) page(max int) {
 	all := o.text.text
 	end := runeFloor(all, *o.Offset+min(max, o.pageMax))
@@ -261,7 +250,7 @@ func (o *turnObject) page(max int) {
 	}
 }
 
-// fileSlot is the list of changed files: as many as there is room for.
+// fileSlot is the list of changed files: as many as fit.
 type fileSlot struct{ o *turnObject }
 
 func (s fileSlot) apply(max int) {
@@ -287,7 +276,7 @@ func (o *turnObject) links() []mcp.ResourceLink {
 		o.TurnID, "", "text/markdown")}
 }
 
-// firstRunes is the first n characters of s.
+// firstRunes returns the first n characters of s.
 func firstRunes(s string, n int) string {
 	for i := range s {
 		if n == 0 {

@@ -22,15 +22,15 @@ var (
 	objectOutput  = output("object session_id turn_id request_id process_id status cursor next_offset error", "next")
 )
 
-// outputTypes gives the types of the fields of outputs; the others are strings.
+// outputTypes are the types of the fields of outputs; all others are strings.
 var outputTypes = map[string]string{
 	"exit_code": "integer", "matched": "object", "output": "object",
 	"cursor": "integer", "available_from": "integer", "next_offset": "integer", "more": "boolean", "error": "object",
 	"turn": "object", "current_turn": "object", "last_turn": "object", "resolution": "object",
 }
 
-// output makes an output schema: plain fields, then lists of objects or, where
-// it says so, of strings.
+// output makes an output schema: plain fields, then lists of objects or, for
+// waiting_on and pruned, of strings.
 func output(fields string, lists ...string) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteString(`{"type":"object","properties":{`)

@@ -7,13 +7,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// pendingOnly leaves of requests those that wait for an answer.
+// pendingOnly returns the requests that wait for an answer.
 func pendingOnly(requests []core.Request) []core.Request {
 	return slices.DeleteFunc(slices.Clone(requests), func(q core.Request) bool { return q.Status != core.RequestPending })
 }
 
-// takeRequestRoom says whether the reply has room for one more request with all that
-// a decision needs, and takes that room.
+// takeRequestRoom reports whether the reply has room for one more whole
+// request, and takes it.
 func (c *call) takeRequestRoom() bool {
 	if c.requestsShown >= maxRequestsShown {
 		return false
@@ -22,8 +22,8 @@ func (c *call) takeRequestRoom() bool {
 	return true
 }
 
-// pendingRequests shows the oldest of a resource's requests whole, names those
-// behind them, and gives how many there are when not even that is all.
+// pendingRequests shows the oldest of a resource's requests whole and names the
+// next ones. total is the number of all, if not all are named.
 func (c *call) pendingRequests(pending []core.Request) (shown []any, total int, shrink []slot) {
 	named := 0
 	for _, q := range pending {
@@ -41,10 +41,11 @@ func (c *call) pendingRequests(pending []core.Request) (shown []any, total int, 
 	return shown, total, shrink
 }
 
-// proseRequests says the requests that come whole, and how many more there are.
-func proseRequests(shown []any, total int) (parts []string) {
+// proseRequests returns the requests that are shown whole, and how many more
+// there are.
+func proseRequests[T any](shown []T, total int) (parts []string) {
 	for _, q := range shown {
-		if q, ok := q.(*requestObject); ok {
+		if q, ok := any(q).(*requestObject); ok {
 			parts = append(parts, q.proseContent())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// outputObject is what a process said since a cursor.
+// outputObject is the output of a process since a cursor.
 type outputObject struct {
 	Text      string `json:"text"`
 	From      uint64 `json:"from"` // seq of the first event of it
@@ -19,7 +19,8 @@ type outputObject struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// addOutput shows what came since a cursor, the newest if it is very much.
+// addOutput adds the output since a cursor: the newest, if it is larger than a
+// window.
 func (c *call) addOutput(o *processObject, after uint64) {
 	events := c.readOutput(o.ProcessID, after, windowEvents, windowBytes)
 	out := &outputObject{From: after, To: after}
@@ -33,7 +34,7 @@ func (c *call) addOutput(o *processObject, after uint64) {
 	}}})
 }
 
-// outputSlot is the output that a reply shows.
+// outputSlot is the output in a reply.
 type outputSlot struct {
 	dst  *outputObject
 	gone bool // the window did not reach to the beginning
@@ -45,7 +46,7 @@ func (s outputSlot) apply(max int) {
 	s.dst.Text, s.dst.Truncated = text, s.gone || offset > 0
 }
 
-// addTail shows the last lines.
+// addTail adds the last lines of the output.
 func (c *call) addTail(o *processObject) {
 	if o.StdoutBytes+o.StderrBytes == 0 {
 		return
@@ -53,7 +54,7 @@ func (c *call) addTail(o *processObject) {
 	o.Tail = lastLines(plainOutput(c.readOutput(o.ProcessID, 0, tailEvents, tailRead)))
 }
 
-// readOutput reads the newest output of a process behind a cursor.
+// readOutput reads the newest output of a process after a cursor.
 func (c *call) readOutput(id string, after uint64, events, bytes int) []core.Event {
 	page, err := c.h.Replay(c.ctx, c.caller.Owner, core.ReplayRequest{
 		ID: id, After: after, Tail: events, Limit: events, MaxBytes: bytes, Types: []core.EventType{core.TypeStdout, core.TypeStderr},
@@ -67,8 +68,9 @@ func (c *call) readOutput(id string, after uint64, events, bytes int) []core.Eve
 	return page.Events
 }
 
-// plainOutput is output as a person would see it: both streams as they came,
-// without escape sequences, and of a line that was overwritten the last state.
+// plainOutput returns output as a terminal would show it: both streams in
+// order, without escape sequences, and of a line that was overwritten the last
+// state.
 func plainOutput(events []core.Event) string {
 	streams := map[core.EventType]*redact.EscapeStripper{core.TypeStdout: {}, core.TypeStderr: {}}
 	var out []byte
@@ -89,7 +91,7 @@ func plainOutput(events []core.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// lastLines gives the last tailLines lines of a text, at most tailBytes.
+// lastLines returns the last tailLines lines of a text, at most tailBytes.
 func lastLines(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {

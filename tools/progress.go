@@ -12,9 +12,9 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// progress tells the client of one call how its work goes on. It sends at most
-// one notification a second and at least one in ten. All methods may be called
-// concurrently; without a token they do nothing.
+// progress sends progress notifications of one call: at most one a second and
+// at least one in ten. All methods may be called concurrently; without a token
+// they do nothing. startProgress starts its one goroutine, end stops it.
 type progress struct {
 	mu      sync.Mutex // guards message
 	message string
@@ -23,7 +23,7 @@ type progress struct {
 	done chan struct{}
 }
 
-// startProgress begins to report under token. Whoever calls it must call end.
+// startProgress starts to send progress under token. The caller must call end.
 func startProgress(ctx context.Context, token any, first string) *progress {
 	p := &progress{message: first}
 	srv := server.ServerFromContext(ctx)
@@ -32,8 +32,8 @@ func startProgress(ctx context.Context, token any, first string) *progress {
 	}
 	p.stop, p.done = make(chan struct{}), make(chan struct{})
 	send := func(seconds int, message string) {
-		// A client that has gone or does not listen misses nothing: every fact
-		// of a progress message is in the reply too.
+		// An error is ignored: every fact of a progress message is in the
+		// reply too.
 		_ = srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{
 			"progressToken": token, "progress": seconds, "message": message,
 		})
@@ -48,7 +48,7 @@ func (p *progress) run(send func(seconds int, message string)) {
 	ticker := time.NewTicker(progressTick)
 	defer ticker.Stop()
 	start := time.Now()
-	said, saidAt := "", time.Time{}
+	sent, sentAt := "", time.Time{}
 	last := 0
 	for {
 		select {
@@ -57,11 +57,11 @@ func (p *progress) run(send func(seconds int, message string)) {
 		case now := <-ticker.C:
 			message := p.current()
 			seconds := int(now.Sub(start) / time.Second)
-			if seconds <= last || message == said && now.Sub(saidAt) < progressSilence {
+			if seconds <= last || message == sent && now.Sub(sentAt) < progressSilence {
 				continue
 			}
 			send(seconds, message)
-			said, saidAt, last = message, now, seconds
+			sent, sentAt, last = message, now, seconds
 		}
 	}
 }
@@ -72,14 +72,14 @@ func (p *progress) current() string {
 	return p.message
 }
 
-// say sets the message that the next notification carries.
+// set sets the message of the next notification.
 func (p *progress) set(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.message = clip(redact.Plain(message), maxProgressMessage)
 }
 
-// end stops reporting. No notification is sent once it has returned.
+// end stops sending. No notification is sent after it has returned.
 func (p *progress) end() {
 	if p.stop == nil {
 		return
@@ -88,7 +88,7 @@ func (p *progress) end() {
 	<-p.done
 }
 
-// reportProgress makes a progress message of where awaited resources stand.
+// reportProgress sets the progress message to the state of awaited resources.
 func (c *call) reportProgress(rs []core.Resource) {
 	c.now = time.Now()
 	done := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// prompt is a text that a person picks from a menu and that starts their own
-// agent on a common job with the tools.
+// prompt is a text that a person picks from a menu, and that starts an agent on
+// a common job with the tools.
 type prompt struct {
 	name, title, description string
 	arguments                []promptArgument

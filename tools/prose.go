@@ -2,13 +2,14 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// proseDuration says a span of time in words that are short and read well: 350 ms, 42 s, 3 min 5 s.
+// proseDuration returns a duration in short form: 350 ms, 42 s, 3 min 5 s.
 func proseDuration(ms int64) string {
 	switch d := time.Duration(ms) * time.Millisecond; {
 	case d < time.Second:
@@ -22,8 +23,8 @@ func proseDuration(ms int64) string {
 	}
 }
 
-// proseElapsed says how long something has gone on, or took. Less than a second
-// is not worth a word while it goes on.
+// proseElapsed returns how long something took or has run so far. Less than a
+// second of a running one is left out.
 func proseElapsed(ms int64, ended bool) string {
 	switch {
 	case ended:
@@ -34,7 +35,7 @@ func proseElapsed(ms int64, ended bool) string {
 	return " for " + proseDuration(ms)
 }
 
-// proseCount counts things: 1 file, 2 files.
+// proseCount returns a number with its noun: 1 file, 2 files.
 func proseCount(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -42,13 +43,13 @@ func proseCount(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// oneLine makes text of many lines one line of at most max bytes, which does
-// nothing but print.
+// oneLine returns text as one line of at most max bytes without control
+// characters.
 func oneLine(s string, max int) string {
 	return clip(redact.Plain(strings.Join(strings.Fields(s), " ")), max)
 }
 
-// firstOf lists words, at most n of them, and how many more there are.
+// firstOf returns the first n words of a list, and how many more there are.
 func firstOf(words []string, n int) string {
 	if len(words) <= n {
 		return strings.Join(words, ", ")
@@ -56,21 +57,42 @@ func firstOf(words []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
 }
 
-// utc gives a time as callers read it, nil for none.
-func utc(t time.Time) *time.Time {
+// utc returns a time as callers read it, nil for the zero time.
+func utc(t time.Time) *time.Time { return utcTruncated(t, time.Millisecond) }
+
+func utcTruncated(t time.Time, d time.Duration) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	u := t.UTC().Truncate(time.Millisecond)
+	u := t.UTC().Truncate(d)
 	return &u
 }
 
-// proseSignIn says how a provider is signed in: by its own command, "" where it has
-// none.
+// proseSignIn returns how to sign in to a provider. login is its own command,
+// "" if it has none.
 func proseSignIn(login string) string {
 	how := "Sign in with the agent's own command line"
 	if login != "" {
 		how = fmt.Sprintf("Sign in with `%s`", login)
 	}
 	return how + " on the server's machine, or give a key in env, then try again."
+}
+
+// labelled returns a line "name: value" for each pair of a name and a value that
+// is not empty, with at most max bytes of the value.
+func labelled(max int, pairs ...string) (lines []string) {
+	for p := range slices.Chunk(pairs, 2) {
+		if p[1] != "" {
+			lines = append(lines, p[0]+": "+clip(p[1], max))
+		}
+	}
+	return lines
+}
+
+// convertStrings converts a list from one string type to another.
+func convertStrings[To, From ~string](in []From) (out []To) {
+	for _, s := range in {
+		out = append(out, To(s))
+	}
+	return out
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// proseEvent is an event in the text half of a replay.
+// proseEvent returns an event of the text half of a replay.
 func proseEvent(o *eventObject, view string) string {
 	head := fmt.Sprintf("%d ", o.Seq)
 	if o.SeqFirst > 0 {
@@ -30,7 +30,8 @@ func proseEvent(o *eventObject, view string) string {
 	return head + string(o.Type) + proseData(o)
 }
 
-// proseData says the data of an event: its text as text, anything else as JSON.
+// proseData returns the data of an event: its text as text, anything else as
+// JSON.
 func proseData(o *eventObject) string {
 	var d map[string]json.RawMessage
 	if json.Unmarshal(o.Data, &d) != nil || len(d) == 0 {

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -39,18 +40,13 @@ func (o *requestObject) stateLine() string {
 	return fmt.Sprintf("%s; turn %s, session %s.", s, o.TurnID, o.SessionID)
 }
 
-// proseContent is the request in prose: what is asked, what decides, what can be said.
+// proseContent returns the request in prose: the question, the details and the
+// possible answers.
 func (o *requestObject) proseContent() string {
 	lines := []string{fmt.Sprintf("%s %s: %s", o.RequestID, strings.ReplaceAll(string(o.Kind), "_", " "), o.Prompt)}
 	if d := o.Details; d != nil {
-		for _, f := range []struct{ name, value string }{
-			{"tool", d.Tool}, {"command", d.Command}, {"cwd", d.CWD}, {"path", d.Path}, {"reason", d.Reason},
-			{"input", string(d.Input)}, {"diff", d.Diff},
-		} {
-			if f.value != "" {
-				lines = append(lines, f.name+": "+f.value)
-			}
-		}
+		lines = append(lines, labelled(math.MaxInt, "tool", d.Tool, "command", d.Command, "cwd", d.CWD, "path", d.Path,
+			"reason", d.Reason, "input", string(d.Input), "diff", d.Diff)...)
 	}
 	for _, q := range o.Questions {
 		lines = append(lines, proseQuestion(q)...)
@@ -90,19 +86,11 @@ func proseQuestion(q core.Question) []string {
 	return lines
 }
 
-// answersLine says what respond takes, and until when.
+// answersLine returns what respond accepts, and until when.
 func (o *requestObject) answersLine() string {
-	var words []string
-	for _, a := range o.Actions {
-		words = append(words, string(a))
-	}
-	s := "actions: " + strings.Join(words, ", ")
+	s := "actions: " + strings.Join(convertStrings[string](o.Actions), ", ")
 	if len(o.Scopes) > 0 {
-		var scopes []string
-		for _, x := range o.Scopes {
-			scopes = append(scopes, string(x))
-		}
-		s += "; scopes: " + strings.Join(scopes, ", ")
+		s += "; scopes: " + strings.Join(convertStrings[string](o.Scopes), ", ")
 	}
 	if o.ExpiresAt != nil && !o.Status.Ended() {
 		s += "; expires " + o.ExpiresAt.Format(time.TimeOnly) + " UTC"

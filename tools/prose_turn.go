@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// stateLine says in one line where the turn stands.
+// stateLine returns the state of the turn in one line.
 func (o *turnObject) stateLine() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", o.TurnID, o.Status)
@@ -39,7 +39,7 @@ func (o *turnObject) prose() prose {
 	p := prose{lines: []string{o.stateLine()}}
 	if o.QueuedTurns != nil && *o.QueuedTurns > 0 {
 		then := " will follow now."
-		if o.Reason == core.ReasonQueueCleared { // it was a queued one itself
+		if o.Reason == core.ReasonQueueCleared { // this turn was itself queued
 			then = " left."
 		}
 		p.lines = append(p.lines, proseCount(*o.QueuedTurns, "queued turn")+then)
@@ -51,15 +51,15 @@ func (o *turnObject) prose() prose {
 	return p
 }
 
-// outcomeLine says in one line what the turn did and cost.
+// outcomeLine returns in one line what the turn changed and used.
 func (o *turnObject) outcomeLine() string {
 	var facts []string
 	if o.Error != nil {
-		said := fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning))
+		failure := fmt.Sprintf("%s: %s", o.Error.Code, oneLine(o.Error.Message, maxWarning))
 		if o.Error.Hint != "" {
-			said = strings.TrimRight(said, ".") + ". " + strings.TrimRight(o.Error.Hint, ".")
+			failure = strings.TrimRight(failure, ".") + ". " + strings.TrimRight(o.Error.Hint, ".")
 		}
-		facts = append(facts, said)
+		facts = append(facts, failure)
 	}
 	if o.StructuredError != "" {
 		facts = append(facts, "the answer does not meet output_schema: "+oneLine(o.StructuredError, maxWarning))
@@ -74,28 +74,28 @@ func (o *turnObject) outcomeLine() string {
 	return clip(strings.Join(facts, "; "), maxErrorText)
 }
 
-// proseFiles tells what the agent reported to have changed from what only was
-// seen, which may be somebody else's work.
+// proseFiles lists the files that the agent reported as changed, and apart from
+// them those that only git shows, which another program may have changed.
 func (o *turnObject) proseFiles() (facts []string) {
-	var told, untold []string
+	var reported, unreported []string
 	for _, f := range o.files {
 		if f.Unreported {
-			untold = append(untold, f.Path)
+			unreported = append(unreported, f.Path)
 		} else {
-			told = append(told, f.Path)
+			reported = append(reported, f.Path)
 		}
 	}
-	if len(told) > 0 {
-		facts = append(facts, fmt.Sprintf("%s changed: %s", proseCount(len(told), "file"), clip(firstOf(told, shownFiles), maxWarning)))
+	if len(reported) > 0 {
+		facts = append(facts, fmt.Sprintf("%s changed: %s", proseCount(len(reported), "file"), clip(firstOf(reported, shownFiles), maxWarning)))
 	}
-	if len(untold) > 0 {
+	if len(unreported) > 0 {
 		facts = append(facts, fmt.Sprintf("git shows %s that the agent did not report: %s",
-			proseCount(len(untold), "changed file"), clip(firstOf(untold, shownUntold), maxWarning)))
+			proseCount(len(unreported), "changed file"), clip(firstOf(unreported, shownUntold), maxWarning)))
 	}
 	return facts
 }
 
-// proseContent is what the reply is for: the questions, or the answer.
+// proseContent returns the questions, or the answer.
 func (o *turnObject) proseContent() string {
 	parts := proseRequests(o.PendingRequests, o.PendingTotal)
 	if len(o.StructuredOutput) > 0 {
@@ -107,7 +107,7 @@ func (o *turnObject) proseContent() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// sameJSON says whether text is only the JSON of v, as it mostly is with an
+// sameJSON reports whether text is only the JSON of v, which is usual with an
 // output schema.
 func sameJSON(text string, v json.RawMessage) bool {
 	return json.Valid([]byte(text)) && string(canonical(json.RawMessage(text))) == string(canonical(v))

@@ -9,7 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-func TestWhatTheAgentDidNotReportIsToldApartFromWhatItDid(t *testing.T) {
+func TestUnreportedFilesAreListedApart(t *testing.T) {
 	files := func(told, untold int) (edits []core.FileEdit) {
 		for i := range told {
 			edits = append(edits, core.FileEdit{Path: fmt.Sprintf("told%d.go", i), Kind: core.FileModified})

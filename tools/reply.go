@@ -7,26 +7,32 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// body is what a tool returns: the structured half, which json encodes in the
-// order of its fields, and how to say it in prose.
+// body is what a tool returns: the structured half, encoded in the order of its
+// fields, with its prose.
 type body interface {
-	// slots lists what may be cut to keep the reply small.
+	// slots returns what may be truncated to keep the budget.
 	slots() []slot
-	// prose gives the text half. It is called after slots were applied.
+	// prose returns the text half. It is called after slots were applied.
 	prose() prose
-	// links names resources that hold whole what the reply has cut.
+	// links returns resources that hold whole what the reply has truncated.
 	links() []mcp.ResourceLink
-	// nextCalls is the object's list of suggestions.
+	// nextCalls returns the object's list of suggestions.
 	nextCalls() *[]suggestion
 }
 
-// prose is the text half: a few lines of state, then what the reply is for.
+// untruncated is embedded in bodies that are small by themselves.
+type untruncated struct{}
+
+func (untruncated) slots() []slot             { return nil }
+func (untruncated) links() []mcp.ResourceLink { return nil }
+
+// prose is the text half: a few lines of state, then the content.
 type prose struct {
 	lines   []string
 	content string
 }
 
-// result shapes a body into a reply whose halves both keep the call's budget.
+// result makes the reply of a body. Both halves keep the budget of the call.
 func (c *call) result(b body) *mcp.CallToolResult {
 	next := b.nextCalls()
 	all := c.offeredSuggestions(*next)

@@ -167,7 +167,7 @@ func TestEveryReplyKeepsItsBudget(t *testing.T) {
 	}
 }
 
-func TestTimeOutsTakeAtMostTheirRow(t *testing.T) {
+func TestTimeoutsKeepTheirSize(t *testing.T) {
 	busy := func(i int) core.Resource {
 		tn := aTurn(core.TurnIsAwaitingInput)
 		tn.ID, tn.Activity = fmt.Sprintf("trn_%010d", i), strings.Repeat("a", 500)

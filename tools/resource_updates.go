@@ -16,12 +16,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// resourceUpdates tells clients that resources they have subscribed to have changed,
-// and that the list of live ones has. It keeps for each what it last was, and
-// looks again after each change: so updates merge, the last state is never
-// skipped, and nothing is told of another owner's work.
+// resourceUpdates notifies clients that resources to which they have subscribed
+// have changed, and that the list of live ones has. It keeps the last state of
+// each and compares after every change: so updates merge, the last state is
+// never skipped, and no client is notified of another owner's work.
 //
-// Its one goroutine runs while any client is connected.
+// Its one goroutine runs while any client is connected: the first addClient
+// starts it, the last removeClient stops it.
 type resourceUpdates struct {
 	*surface
 	srv *server.MCPServer
@@ -32,9 +33,9 @@ type resourceUpdates struct {
 	wake    chan struct{}
 }
 
-// subscriber is a client that is told of changes.
+// subscriber is a client that is notified of changes.
 type subscriber struct {
-	ctx       context.Context // of the connection: says whose it is
+	ctx       context.Context // of the connection; identifies the owner
 	owner     string
 	liveStamp string // the stamp of the list of live resources
 	watched   map[string]*subscription
@@ -47,17 +48,18 @@ type subscription struct {
 	stopWatch func() // of the watch of a process
 }
 
-// stamp is what a resource is, as far as subscribers care.
+// stamp identifies the state of a resource, as far as subscribers see it.
 type stamp struct {
 	state string
-	final bool // it changes no more, as far as is known
+	final bool // it is not expected to change
 }
 
 func newResourceUpdates(s *surface) *resourceUpdates {
 	return &resourceUpdates{surface: s, clients: map[string]*subscriber{}, wake: make(chan struct{}, 1)}
 }
 
-// hook learns of clients and of their subscriptions, in both eras.
+// addHooks registers for clients and their subscriptions, of both protocol
+// eras.
 func (u *resourceUpdates) addHooks(h *server.Hooks) {
 	h.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { u.addClient(ctx, s.SessionID()) })
 	h.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { u.removeClient(s.SessionID()) })
@@ -121,8 +123,8 @@ func (w *subscription) close() {
 	}
 }
 
-// subscribe notes what a resource is, before the client is told that it has
-// subscribed: every later change is then seen.
+// subscribe records the state of a resource before the client has the response
+// to its subscription: every later change is then noticed.
 func (u *resourceUpdates) subscribe(ctx context.Context, id, uri string) {
 	owner := u.opts.Owner(ctx).Owner
 	st := u.stampOf(ctx, owner, uri)
@@ -147,7 +149,8 @@ func (u *resourceUpdates) subscribe(ctx context.Context, id, uri string) {
 	a.watched[uri] = w
 }
 
-// watchedBy counts what the clients of an owner are told of. The lock is held.
+// watchedBy returns the number of subscriptions of the clients of an owner.
+// u.mu is held.
 func (u *resourceUpdates) watchedBy(owner string) (n int) {
 	for _, a := range u.clients {
 		if a.owner == owner {
@@ -172,7 +175,8 @@ func (u *resourceUpdates) unsubscribe(id, uri string) {
 	}
 }
 
-// run looks after changes, at most once in updateEvery.
+// run compares after changes, at most once per updateInterval, until stop is
+// closed.
 func (u *resourceUpdates) run(stop <-chan struct{}) {
 	changed := make(chan struct{}, 1)
 	end := u.h.Watch(changed)
@@ -203,8 +207,8 @@ func (u *resourceUpdates) run(stop <-chan struct{}) {
 	}
 }
 
-// notifyUpdated looks at what clients have subscribed to, and tells them of what has
-// changed. What is at rest is looked at when all is set.
+// notifyUpdated reads what clients have subscribed to and notifies them of what
+// has changed. Resources in a final state are read only if all is set.
 func (u *resourceUpdates) notifyUpdated(all bool) {
 	seen := map[[2]string]stamp{}
 	for id, a := range u.clientsCopy() {
@@ -251,7 +255,7 @@ func (u *resourceUpdates) setStamp(a *subscriber, uri string, now stamp) bool {
 	return true
 }
 
-// notifyListChanged tells clients whose list of live resources is another one.
+// notifyListChanged notifies clients whose list of live resources has changed.
 func (u *resourceUpdates) notifyListChanged() {
 	seen := map[string]string{}
 	for id, a := range u.clientsCopy() {
@@ -277,11 +281,11 @@ func (u *resourceUpdates) setLiveStamp(a *subscriber, now string) bool {
 }
 
 func (u *resourceUpdates) send(id, method string, params map[string]any) {
-	// A client that has just gone, or has not said hello yet, misses nothing.
+	// A client that has disconnected or has not initialized yet misses nothing.
 	_ = u.srv.SendNotificationToSpecificClient(id, method, params)
 }
 
-// address splits the address of a resource: harness://kind/id/part?query.
+// parseURI splits the URI of a resource: harness://kind/id/part?query.
 func parseURI(uri string) (kind, id, part string) {
 	path, ok := strings.CutPrefix(uri, "harness://")
 	if !ok {
@@ -293,14 +297,14 @@ func parseURI(uri string) (kind, id, part string) {
 	return kind, id, part
 }
 
-// stampOf looks at a resource as it is now.
+// stampOf reads the present state of a resource.
 func (u *resourceUpdates) stampOf(ctx context.Context, owner, uri string) stamp {
 	kind, id, part := parseURI(uri)
 	switch {
 	case id == "" && listKinds[kind] != "":
 		return stamp{state: u.listStamp(ctx, owner, core.ListRequest{Kind: listKinds[kind]})}
 	case id == "":
-		return stamp{final: true} // the providers, or nothing of ours
+		return stamp{final: true} // the providers, or an unknown URI
 	}
 	r, err := u.h.Get(ctx, owner, id)
 	if err != nil {
@@ -312,8 +316,8 @@ func (u *resourceUpdates) stampOf(ctx context.Context, owner, uri string) stamp 
 	return stamp{state: resourceStamp(r), final: r.Done() && r.Kind != core.KindSession}
 }
 
-// resourceStamp says what a resource is in as few words as tell its states
-// apart.
+// resourceStamp returns a short text that differs between the states of a
+// resource.
 func resourceStamp(r core.Resource) string {
 	switch r.Kind {
 	case core.KindTurn:
@@ -335,7 +339,7 @@ func requestStamps(rs []core.Request) string {
 	return b.String()
 }
 
-// listStamp says which resources a list shows, and of which status.
+// listStamp returns which resources a list shows, with their status.
 func (u *resourceUpdates) listStamp(ctx context.Context, owner string, r core.ListRequest) string {
 	res, err := u.h.List(ctx, owner, r)
 	if err != nil {
@@ -356,19 +360,16 @@ func (u *resourceUpdates) listStamp(ctx context.Context, owner string, r core.Li
 	return b.String()
 }
 
-// liveStamp says which resources resources/list names, "" when that cannot be
-// told now.
+// liveStamp returns which resources resources/list names, "" if that cannot be
+// read now.
 func (u *resourceUpdates) liveStamp(ctx context.Context, owner string) string {
-	live := true
+	live, err := u.liveResources(ctx, owner)
+	if err != nil {
+		return ""
+	}
 	out := "live:"
-	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
-		res, err := u.h.List(ctx, owner, core.ListRequest{Kind: kind, Live: &live, Limit: listedResources})
-		if err != nil {
-			return ""
-		}
-		for _, x := range res.Items {
-			out += " " + x.ID
-		}
+	for _, r := range live {
+		out += " " + r.ID
 	}
 	return out
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools"
 )
 
-// subscribe asks to hear of resources, in the way of the era. It returns when
+// subscribe subscribes to resources, in the way of the era. It returns when
 // the server has agreed.
 func subscribe(t *testing.T, c *mcptest.Client, era string, uris ...string) {
 	t.Helper()
@@ -50,8 +50,8 @@ func read(t *testing.T, c *mcptest.Client, uri string) string {
 	return out.Contents[0].Text
 }
 
-// settles waits until a resource says what is wanted after the last update of
-// it: whoever reads at each update has then seen the last state.
+// settles waits until a resource has the wanted state after the last update of
+// it: a client that reads at each update has then read the last state.
 func settles(t *testing.T, c *mcptest.Client, uri, want string) {
 	t.Helper()
 	seen := 0
@@ -68,7 +68,7 @@ func settles(t *testing.T, c *mcptest.Client, uri, want string) {
 
 func TestSubscribersReadTheLastState(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
-		w := newHouse(t, tools.Options{}, core.Limits{})
+		w := newAgentServer(t, tools.Options{}, core.Limits{})
 		c := w.client(era, nil)
 		s := ask(t, c, "start_session", args{"provider": "demo", "cwd": w.cwd})
 		ses := s.str("session_id")
@@ -133,9 +133,9 @@ func readsOn(t *testing.T, c *mcptest.Client, uri, typ string) bool {
 	}
 }
 
-func TestTheListOfLiveResourcesIsToldWithoutAStorm(t *testing.T) {
+func TestChangesOfTheListOfLiveResourcesAreMerged(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
-		w := newHouse(t, tools.Options{}, core.Limits{})
+		w := newAgentServer(t, tools.Options{}, core.Limits{})
 		c := w.client(era, nil)
 		subscribe(t, c, era, "harness://sessions")
 		began := time.Now()
@@ -161,8 +161,8 @@ func TestTheListOfLiveResourcesIsToldWithoutAStorm(t *testing.T) {
 	})
 }
 
-func TestWhoUnsubscribesHearsNoMore(t *testing.T) {
-	w := newHouse(t, tools.Options{}, core.Limits{})
+func TestNoUpdatesAreSentAfterUnsubscribe(t *testing.T) {
+	w := newAgentServer(t, tools.Options{}, core.Limits{})
 	c := w.client("legacy", nil)
 	ses := ask(t, c, "start_session", args{"provider": "demo", "cwd": w.cwd}).str("session_id")
 	uri := "harness://sessions/" + ses
@@ -177,8 +177,8 @@ func TestWhoUnsubscribesHearsNoMore(t *testing.T) {
 	}
 }
 
-func TestSubscribersHearOfTheirOwnWorkOnly(t *testing.T) {
-	w := newHouse(t, tools.Options{}, core.Limits{})
+func TestSubscribersGetUpdatesOfTheirOwnResourcesOnly(t *testing.T) {
+	w := newAgentServer(t, tools.Options{}, core.Limits{})
 	c := w.client("legacy", nil)
 	mine := ask(t, c, "start_session", args{"provider": "demo", "cwd": w.cwd, "session_id": "mine"}).str("session_id")
 	subscribe(t, c, "legacy", "harness://sessions/theirs", "harness://sessions")

@@ -18,7 +18,8 @@ const (
 	mimePlain    = "text/plain"
 )
 
-// resourceURI is what a client reads: a path of words and ids, and a few parameters.
+// resourceURI is the URI that a client reads, with the variables of its
+// template.
 type resourceURI struct {
 	text string
 	vars map[string]any
@@ -34,7 +35,7 @@ func (u resourceURI) word(name string) string {
 	return ""
 }
 
-// number is a parameter, nil when it is not given.
+// number returns a parameter, nil if it is absent.
 func (u resourceURI) number(name string) (*int64, error) {
 	s := u.word(name)
 	if s == "" {
@@ -47,7 +48,7 @@ func (u resourceURI) number(name string) (*int64, error) {
 	return &n, nil
 }
 
-// resource is one readable thing: a fixed one, or one per id where its address
+// resource is a readable resource: a fixed one, or one per id where its address
 // has a variable.
 type resource struct {
 	address, name, title, mime string
@@ -71,8 +72,8 @@ func resources() []resource {
 	}
 }
 
-// addResources registers what can be read. Live sessions and processes are
-// listed by the hook of listLive.
+// addResources registers the resources. Live sessions and processes are listed
+// by listLive.
 func (s *surface) addResources(srv *server.MCPServer) {
 	for _, r := range resources() {
 		handler := s.reader(r)
@@ -86,8 +87,8 @@ func (s *surface) addResources(srv *server.MCPServer) {
 	}
 }
 
-// reader runs a read as handle runs a call. Its errors are the protocol's, with
-// our code in front of the message.
+// reader runs a read as handle runs a call. Its errors are protocol errors with
+// our code at the beginning of the message.
 func (s *surface) reader(r resource) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) (_ []mcp.ResourceContents, err error) {
 		c := s.newCall(ctx, "resources/read")
@@ -123,7 +124,7 @@ func readList(kind string) func(*call, resourceURI) (string, error) {
 	}
 }
 
-// readObject reads a resource of one kind: an id of another is not found here.
+// readObject reads a resource of one kind. An id of another kind is not found.
 func readObject(name string, kind core.ResourceKind) func(*call, resourceURI) (string, error) {
 	return func(c *call, u resourceURI) (string, error) {
 		r, err := c.h.Get(c.ctx, c.caller.Owner, u.word(name))
@@ -134,7 +135,7 @@ func readObject(name string, kind core.ResourceKind) func(*call, resourceURI) (s
 			return "", core.Errorf(core.CodeNotFound, "%s is a %s, not a %s", r.ID, r.Kind, kind)
 		}
 		o := c.resourceObject(r)
-		*o.nextCalls() = nil // a resource only says what is
+		*o.nextCalls() = nil // resources have no suggestions
 		return string(fit(o.slots(), c.budget, func() []byte { return encode(o) })), nil
 	}
 }
@@ -171,7 +172,7 @@ func readEvents(name string) func(*call, resourceURI) (string, error) {
 	}
 }
 
-// readOutput gives the newest output of both streams.
+// readOutput returns the newest output of both streams.
 func readOutput(c *call, u resourceURI) (string, error) {
 	page, err := c.h.Replay(c.ctx, c.caller.Owner, core.ReplayRequest{
 		ID: u.word("process_id"), Types: []core.EventType{core.TypeStdout, core.TypeStderr}, Tail: windowEvents, MaxBytes: windowBytes,
@@ -187,22 +188,28 @@ func readOutput(c *call, u resourceURI) (string, error) {
 	return text[runeCeil(text, len(text)-outputTail):], nil
 }
 
-// listLive adds what is live to the list of resources.
+// listLive adds live sessions and processes to the first page of the list of
+// resources.
 func (s *surface) listLive(ctx context.Context, _ any, req *mcp.ListResourcesRequest, res *mcp.ListResourcesResult) {
 	if req.Params.Cursor != "" || res == nil {
 		return // they are on the first page
 	}
-	c := s.newCall(ctx, "resources/list")
-	live := true
-	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
-		found, err := c.h.List(ctx, c.caller.Owner, core.ListRequest{Kind: kind, Live: &live, Limit: listedResources})
-		if err != nil {
-			continue // the fixed ones are still true
-		}
-		for _, r := range found.Items {
-			res.Resources = append(res.Resources, listedResource(r))
-		}
+	live, _ := s.liveResources(ctx, s.newCall(ctx, "resources/list").caller.Owner) // the fixed ones are valid without them
+	for _, r := range live {
+		res.Resources = append(res.Resources, listedResource(r))
 	}
+}
+
+// liveResources returns the live sessions and processes of an owner, at most
+// listedResources of each kind, and the errors of those that cannot be read.
+func (s *surface) liveResources(ctx context.Context, owner string) (live []core.Resource, _ error) {
+	var errs []error
+	yes := true
+	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
+		found, err := s.h.List(ctx, owner, core.ListRequest{Kind: kind, Live: &yes, Limit: listedResources})
+		live, errs = append(live, found.Items...), append(errs, err)
+	}
+	return live, errors.Join(errs...)
 }
 
 func listedResource(r core.Resource) mcp.Resource {

@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools"
 )
 
-// ask makes any request and gives its result, or the message of its error.
+// ask makes any request and returns its result, or the message of its error.
 func (c *client) ask(method, params string) (result map[string]any, failure string) {
 	c.t.Helper()
 	out, err := json.Marshal(c.srv.HandleMessage(c.t.Context(),

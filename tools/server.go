@@ -13,34 +13,35 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// Options say how a server presents the harness. The zero value is usable.
+// Options configure the MCP surface of a server. The zero value is usable.
 type Options struct {
-	// Version is what the server calls its version; "" is "devel".
+	// Version is the server's version; "" means "devel".
 	Version string
-	// Wait is how long await and delegate wait when a call does not say: below
-	// the minute after which many clients give a call up. Zero is DefaultWait.
+	// Wait is how long await and delegate wait when a call sets no time. It should
+	// be below one minute, the time-out of many clients. Zero is DefaultWait.
 	Wait time.Duration
-	// Core offers the tools of delegation only, for clients whose models pay
-	// for every tool.
+	// Core limits the server to the tools of delegation, for clients whose
+	// models pay for every tool.
 	Core bool
-	// Owner says on whose behalf a call comes; nil is the owner "local".
+	// Owner returns the caller of a call; nil means the owner LocalOwner.
 	Owner func(ctx context.Context) core.Caller
-	// Telemetry hears of calls; nil for nobody.
+	// Telemetry is notified of calls; nil means none.
 	Telemetry core.Telemetry
-	// Logger takes what callers are not shown; nil discards it.
+	// Logger receives what callers are not shown; nil discards it.
 	Logger *slog.Logger
-	// Compat adds the tools of another server, so that its clients can move:
-	// CompatCodex, or "" for none.
+	// Compat adds the tools of another server for its clients: CompatCodex, or
+	// "" for none.
 	Compat string
-	// AnswerByUser says that the harness has core.Limits.AnswerByUser: callers
-	// are not advised to answer requests themselves.
+	// AnswerByUser is set when core.Limits.AnswerByUser is: callers are not
+	// advised to answer requests themselves.
 	AnswerByUser bool
 }
 
 // LocalOwner is the owner of everything on stdio and on a Unix socket.
 const LocalOwner = "local"
 
-// surface is what all calls of one server share. It does not change.
+// surface is what all calls of one server share. It does not change after
+// newSurface.
 type surface struct {
 	h      backend
 	opts   Options
@@ -48,7 +49,7 @@ type surface struct {
 	signer stateSigner
 }
 
-// backend is what the tools call of the harness: every method is harness.Harness's.
+// harness is the part of harness.Harness that the tools use.
 type backend interface {
 	StartSession(context.Context, core.Caller, core.StartRequest) (core.SessionView, error)
 	SendMessage(context.Context, core.Caller, core.SendRequest) (core.Turn, error)
@@ -75,9 +76,8 @@ type backend interface {
 
 var _ backend = (*harness.Harness)(nil)
 
-// NewServer makes an MCP server that offers the tools,
-// resources and prompts over h. Hand it to a
-// transport. It holds no state of its own and may serve many clients at once.
+// NewServer returns an MCP server with the tools, resources and prompts over h,
+// for a transport. It may serve many clients concurrently.
 func NewServer(h *harness.Harness, opts Options) *server.MCPServer { return newServer(h, opts) }
 
 func newServer(h backend, opts Options) *server.MCPServer {
@@ -121,7 +121,7 @@ func newSurface(h backend, opts Options) *surface {
 		opts.Owner = func(context.Context) core.Caller { return core.Caller{Owner: LocalOwner} }
 	}
 	s := &surface{h: h, opts: opts, names: map[string]bool{}, signer: stateSigner{key: make([]byte, 32)}}
-	_, _ = rand.Read(s.signer.key) // it never fails
+	_, _ = rand.Read(s.signer.key) // never fails
 	for _, e := range s.entries() {
 		s.names[e.tool.Name] = true
 	}
@@ -134,8 +134,8 @@ var coreTools = map[string]bool{
 	"respond": true, "interrupt": true, "delegate": true, "replay": true, "close": true,
 }
 
-// entries lists the tools that the server offers. A new tool is one line here
-// and one file.
+// entries returns the tools of the server. A new tool is one line here and one
+// file.
 func (s *surface) entries() []entry {
 	all := []entry{
 		define(s, delegateTool),
@@ -165,10 +165,10 @@ func (s *surface) entries() []entry {
 	return all
 }
 
-// offers says whether the server has a tool.
+// offers reports whether the server has a tool.
 func (s *surface) offers(tool string) bool { return s.names[tool] }
 
-// IsControl says whether a call of the tool must never wait behind other calls:
+// IsControl reports whether calls of the tool must never wait for other calls:
 // it unblocks or ends them.
 func IsControl(tool string) bool {
 	switch tool {

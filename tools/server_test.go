@@ -133,7 +133,7 @@ func TestEveryToolIsFitForEveryClient(t *testing.T) {
 	}
 }
 
-func TestAnnotationsAreAllSaid(t *testing.T) {
+func TestAllAnnotationsAreSet(t *testing.T) {
 	type hints struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }
 	yes, no := true, false
 	reads, adds := hints{&yes, &no, &yes, &no}, hints{&no, &no, &no, &no}

@@ -8,13 +8,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// suggestion is a call that a client can make as it is.
+// suggestion is a call that a client can make unchanged.
 type suggestion struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
 	Why       string         `json:"why"`
 
-	rest *turnObject // the turn whose cut answer this call reads on
+	rest *turnObject // the turn whose truncated answer this call reads on
 }
 
 // args are the arguments of a suggestion.
@@ -28,18 +28,19 @@ type nexts struct {
 
 func (n *nexts) nextCalls() *[]suggestion { return &n.Next }
 
-// suggest adds a call; the first ones are shown.
+// suggest adds a call. The first maxNext are shown.
 func (n *nexts) suggest(tool, why string, a args) {
 	n.Next = append(n.Next, suggestion{Tool: tool, Arguments: a, Why: why})
 }
 
-// suggestRest adds the call that reads on where the answer of a turn is cut. It
-// is shown only in a half of the reply that does cut it.
+// suggestRest adds the call that reads the rest of a truncated answer. It is
+// shown only in a half of the reply in which the answer is truncated.
 func (n *nexts) suggestRest(t *turnObject) {
 	n.Next = append(n.Next, suggestion{Tool: "inspect", Why: "the answer from where it is cut", rest: t})
 }
 
-// visibleSuggestions gives the suggestions as they are once the reply has been cut.
+// visibleSuggestions returns the suggestions of a half of the reply, after
+// truncation.
 func visibleSuggestions(next []suggestion) []suggestion {
 	var out []suggestion
 	for _, s := range next {
@@ -56,8 +57,8 @@ func visibleSuggestions(next []suggestion) []suggestion {
 	return out
 }
 
-// keepKnown drops suggestions of tools that this server does not offer, and
-// all behind the third that is sure to be shown.
+// offeredSuggestions drops suggestions of tools that this server does not
+// offer, and all after the first maxNext that are always shown.
 func (c *call) offeredSuggestions(next []suggestion) []suggestion {
 	out := next[:0]
 	sure := 0
@@ -73,7 +74,7 @@ func (c *call) offeredSuggestions(next []suggestion) []suggestion {
 	return out
 }
 
-// nextLine says suggestions in prose.
+// nextLine returns suggestions in prose.
 func nextLine(next []suggestion) string {
 	if len(next) == 0 {
 		return ""
@@ -85,7 +86,7 @@ func nextLine(next []suggestion) string {
 	return "Next: " + strings.Join(calls, "; or ") + "."
 }
 
-// afterTurn suggests what follows a turn, as it stands now.
+// afterTurn suggests calls that follow a turn in its present state.
 func (c *call) afterTurn(o *turnObject) {
 	turn, session := o.TurnID, o.SessionID
 	if len(o.PendingRequests) > 0 {
@@ -115,7 +116,7 @@ func (c *call) afterTurn(o *turnObject) {
 	}
 }
 
-// afterSession suggests what follows a session's state.
+// afterSession suggests calls that follow a session in its present state.
 func (c *call) afterSession(o *sessionObject) {
 	id := o.SessionID
 	switch {
@@ -146,8 +147,8 @@ func (c *call) afterRequest(o *requestObject) {
 	}
 }
 
-// suggestAnswers adds calls that answer a request, or, where only a person may
-// do so, the one that waits for it.
+// suggestAnswers adds calls that answer a request or, where only a person may
+// answer, the call that waits for the answer.
 func (c *call) suggestAnswers(n *nexts, q *requestObject) {
 	if q.Status != core.RequestPending {
 		return
@@ -177,8 +178,8 @@ func (c *call) suggestAnswers(n *nexts, q *requestObject) {
 	}
 }
 
-// suggestApproval says the scope, where the agent offers no approval of just
-// this once: that is for the caller to see before it calls.
+// suggestApproval adds approve. Where the agent does not offer to approve just
+// once, it includes the scope, so that the caller sees it.
 func (o *requestObject) suggestApproval(respond func(string, args)) {
 	if len(o.Scopes) == 0 || slices.Contains(o.Scopes, core.ScopeOnce) {
 		respond("allows it; read it first", args{"action": core.ActionApprove})
@@ -188,8 +189,8 @@ func (o *requestObject) suggestApproval(respond func(string, args)) {
 		args{"action": core.ActionApprove, "scope": o.Scopes[0]})
 }
 
-// suggestAnswer adds the choices of a single question, or the form in which
-// several are answered.
+// suggestAnswer adds the choices of a single question, or one call that answers
+// several.
 func (o *requestObject) suggestAnswer(respond func(string, args)) {
 	switch {
 	case len(o.Questions) == 1:
@@ -238,9 +239,9 @@ func (c *call) afterProcess(o *processObject) {
 	o.suggest("close", "stops it", args{"id": o.ProcessID})
 }
 
-// suggestOutput adds the call that shows more of the output than the reply
-// does: its last lines, or all of it when they are there. A replay's tail is
-// none of both: it counts events, which have any number of lines.
+// suggestOutput adds the call that shows more of the output than the reply: the
+// last lines, or all of it if those are shown. It does not use the tail of
+// replay, which counts events and not lines.
 func (o *processObject) suggestOutput() {
 	written := o.StdoutBytes + o.StderrBytes
 	switch {
@@ -252,8 +253,9 @@ func (o *processObject) suggestOutput() {
 	}
 }
 
-// suggestPattern adds the call that goes on looking for a pattern, from where
-// this one began: what has come of an unfinished line is part of the line.
+// suggestPattern adds the call that continues the search for a pattern, from
+// the same cursor as this one: the beginning of an unfinished line is part of
+// the line.
 func (o *processObject) suggestPattern() {
 	a := args{"ids": []string{o.ProcessID}, "pattern": o.pattern}
 	if o.after > 0 {

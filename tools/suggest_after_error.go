@@ -9,8 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// afterError suggests what helps after an error, from its code, its details and
-// the arguments of the call.
+// afterError suggests calls after an error, from its code, its details and the
+// arguments of the call.
 func (c *call) afterError(e *core.Error, details map[string]any) []suggestion {
 	var n nexts
 	code := e.Code
@@ -64,7 +64,7 @@ func (c *call) afterTurnInProgress(n *nexts, session, turn string) {
 	n.suggest("interrupt", "stops it", args{"session_id": session})
 }
 
-// hasAllIDs says whether no id of a suggestion is missing.
+// hasAllIDs reports whether no id of a suggestion is empty.
 func hasAllIDs(a args) bool {
 	for _, v := range a {
 		switch v := v.(type) {
@@ -81,8 +81,8 @@ func hasAllIDs(a args) bool {
 	return true
 }
 
-// idOf finds an id in an error's details, by itself or inside an object, else
-// in the arguments.
+// idOf returns an id from an error's details, at the top or inside an object,
+// else from the arguments.
 func (c *call) idOf(details map[string]any, name, object string) string {
 	if s, ok := details[name].(string); ok {
 		return s
@@ -98,8 +98,8 @@ func (c *call) idOf(details map[string]any, name, object string) string {
 	return c.given.word(name)
 }
 
-// missingKind is the kind of what was not found: the one that the error's hint
-// speaks of, so that both say the same, else that of the call's id.
+// missingKind returns the kind of what was not found: the one that the error's
+// hint names, else that of the call's id.
 func (c *call) missingKind(e *core.Error) string {
 	for _, kind := range []string{"sessions", "turns", "requests", "processes"} {
 		if strings.Contains(e.Hint, strconv.Quote(kind)) {
@@ -109,8 +109,8 @@ func (c *call) missingKind(e *core.Error) string {
 	return kindOfID(firstNonEmpty(c.given.word("id"), c.given.word("request_id"), c.given.word("session_id")))
 }
 
-// kindOfID is the plural word of what an id of ours names; a chosen id is most
-// likely a session's.
+// kindOfID returns the plural name of the kind of an id. An id chosen by a
+// caller is most likely a session's.
 func kindOfID(id string) string {
 	switch {
 	case strings.HasPrefix(id, core.PrefixTurn):

@@ -36,9 +36,7 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 			IDs: distinct(in.IDs), Any: in.Until == "any", Wait: in.duration(c.opts.Wait),
 			WakeOnRequest:  in.WakeOnRequest == nil || *in.WakeOnRequest,
 			IgnoreRequests: in.IgnoreRequests, Progress: c.reportProgress, Pattern: in.Pattern,
-		}
-		if in.After != nil {
-			req.After = uint64(*in.After)
+			After: uint64(intOr(in.After, 0)),
 		}
 		res, err := c.await(ctx, req)
 		if err != nil {
@@ -49,7 +47,7 @@ var awaitTool = tool[awaitArgs, *awaitObject]{
 	},
 }
 
-// distinct keeps the first of equal ids.
+// distinct removes repeated ids.
 func distinct(ids []string) []string {
 	var out []string
 	for _, id := range ids {
@@ -60,12 +58,12 @@ func distinct(ids []string) []string {
 	return out
 }
 
-// awaitObject says where awaited resources stand: the finished ones first and
-// whole, the others in short.
+// awaitObject is the state of awaited resources: finished ones whole, the
+// others in compact form.
 type awaitObject struct {
 	Outcome core.Outcome `json:"outcome"`
 	nexts
-	Results   []any    `json:"results"` // an object of its kind, or *rowObject
+	Results   []any    `json:"results"` // an object of its kind, or *compactObject
 	WaitingOn []string `json:"waiting_on,omitempty"`
 
 	done     int
@@ -100,13 +98,13 @@ func (o *awaitObject) addDone(c *call, r core.Resource) {
 	if next := *b.nextCalls(); len(o.Next) == 0 && o.done == 1 {
 		o.Next = next
 	}
-	*b.nextCalls() = nil // the reply as a whole suggests
+	*b.nextCalls() = nil // the whole reply has the suggestions
 	o.Results = append(o.Results, b)
 	o.shrink = append(o.shrink, b.slots()...)
 }
 
-// addMinimal adds one of very many resources. The first that ask something say
-// what, since that is why the wait is over.
+// addMinimal adds one of many resources. The first ones with requests name one,
+// since that ended the wait.
 func (o *awaitObject) addMinimal(c *call, r core.Resource, in awaitArgs) {
 	row := c.compact(r).minimal()
 	o.Results = append(o.Results, row)
@@ -122,12 +120,13 @@ func (o *awaitObject) addMinimal(c *call, r core.Resource, in awaitArgs) {
 	}
 }
 
-// addCompact adds what goes on; what it asks comes whole, if that woke the caller.
+// addCompact adds a resource that goes on. Its requests are shown whole if a
+// request ended the wait.
 func (o *awaitObject) addCompact(c *call, r core.Resource, in awaitArgs, n int) {
-	asked := &compactWithRequests{compactObject: c.compact(r)}
-	o.Results = append(o.Results, asked.compactObject)
+	entry := &compactWithRequests{compactObject: c.compact(r)}
+	o.Results = append(o.Results, entry.compactObject)
 	if o.Outcome != core.OutcomeRequest {
-		asked.shorten(n)
+		entry.shorten(n)
 		return
 	}
 	for _, q := range r.Pending() {
@@ -135,27 +134,27 @@ func (o *awaitObject) addCompact(c *call, r core.Resource, in awaitArgs, n int) 
 			continue
 		}
 		if n > fewResults && len(o.requests) >= maxRequestsShownOfMany || !c.takeRequestRoom() {
-			asked.PendingTotal++
+			entry.PendingTotal++
 			continue
 		}
 		full := c.request(q)
-		asked.Pending = append(asked.Pending, full)
+		entry.Pending = append(entry.Pending, full)
 		o.requests = append(o.requests, full)
 		o.shrink = append(o.shrink, full.slots()...)
 	}
-	if len(asked.Pending) == 0 { // others are asked first: these are named
-		asked.PendingRequests = asked.PendingRequests[:min(len(asked.PendingRequests), maxNamedInCompact)]
-		asked.shorten(n)
+	if len(entry.Pending) == 0 { // other requests are shown whole: these are named
+		entry.PendingRequests = entry.PendingRequests[:min(len(entry.PendingRequests), maxNamedInCompact)]
+		entry.shorten(n)
 		return
 	}
-	if asked.PendingTotal > 0 {
-		asked.PendingTotal += len(asked.Pending)
+	if entry.PendingTotal > 0 {
+		entry.PendingTotal += len(entry.Pending)
 	}
-	asked.PendingRequests, asked.Activity = nil, "" // what it asks follows
-	o.Results[len(o.Results)-1] = asked
+	entry.PendingRequests, entry.Activity = nil, "" // the requests follow
+	o.Results[len(o.Results)-1] = entry
 }
 
-// compactWithRequests is a row whose requests are shown whole.
+// compactWithRequests is a compact object whose requests are shown whole.
 type compactWithRequests struct {
 	*compactObject
 	Pending      []*requestObject `json:"pending_requests"`
@@ -180,7 +179,7 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 			a["until"], why = "any", "waits for the next"
 		}
 		if !in.keepLooking(a, o.WaitingOn) {
-			return // the caller's long pattern: the same call again, for what it has left
+			return // the pattern is too long to repeat: the caller makes the same call again
 		}
 		o.Next = append([]suggestion{{Tool: "await", Arguments: a, Why: why}}, o.Next...)
 		if o.Outcome == core.OutcomeTimeout {
@@ -189,8 +188,8 @@ func (c *call) afterAwait(o *awaitObject, in awaitArgs) {
 	}
 }
 
-// keepLooking hands pattern and after on to the call that waits for the rest,
-// if a process is among it. It says whether the call is complete so.
+// keepLooking adds pattern and after to the call that waits for the rest, if a
+// process is among it. It reports whether the call is then complete.
 func (in awaitArgs) keepLooking(a args, rest []string) bool {
 	if in.Pattern == "" || !slices.ContainsFunc(rest, func(id string) bool { return strings.HasPrefix(id, core.PrefixProcess) }) {
 		return true
@@ -240,7 +239,7 @@ func (o *awaitObject) prose() prose {
 	return prose{lines: []string{line}, content: strings.Join(content, apart)}
 }
 
-// single says a lone result as its own reply would.
+// single returns a single result as its own reply would show it.
 func (o *awaitObject) single() prose {
 	switch r := o.Results[0].(type) {
 	case body:
@@ -267,14 +266,7 @@ func waits(n int) string {
 }
 
 func (r *compactWithRequests) proseContent() string {
-	var parts []string
-	for _, q := range r.Pending {
-		parts = append(parts, q.proseContent())
-	}
-	if more := r.PendingTotal - len(r.Pending); more > 0 {
-		parts = append(parts, proseMoreRequests(more))
-	}
-	return strings.Join(parts, "\n\n")
+	return strings.Join(proseRequests(r.Pending, r.PendingTotal), "\n\n")
 }
 
 func proseResult(r any) string {

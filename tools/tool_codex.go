@@ -5,21 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// CompatCodex is the value of Options.Compat that adds the tools of the MCP
-// server that Codex once had.
+// CompatCodex is the value of Options.Compat that adds the tools of Codex's
+// former MCP server.
 const CompatCodex = "codex"
 
-// The codex tools take and give what Codex's own MCP server did, on sessions of
-// ours: threadId is a session_id.
-
+// The codex tools have the arguments and results of Codex's former MCP server.
+// A threadId is a session_id.
 type codexArgs struct {
 	Prompt        string    `arg:"prompt,required" doc:"the task"`
 	Approval      string    `arg:"approval-policy" enum:"untrusted|on-failure|on-request|never"`
@@ -67,7 +65,7 @@ var codexReplyTool = tool[codexReplyArgs, *codexObject]{
 	},
 }
 
-// codexApprovals and codexSandboxes give Codex's words as ours.
+// codexApprovals and codexSandboxes map Codex's values to ours.
 var (
 	codexApprovals = map[string]core.ApprovalMode{
 		"untrusted": core.ApprovalPrompt, "on-failure": core.ApprovalDefault, "on-request": core.ApprovalDefault, "never": core.ApprovalAuto,
@@ -79,10 +77,8 @@ var (
 
 func (c *call) codexStart(ctx context.Context, in codexArgs) (core.Turn, error) {
 	config := map[string]json.RawMessage{}
-	for k, v := range in.Config {
-		config[k] = v
-	}
-	// Settings that are arguments of a session with us.
+	maps.Copy(config, in.Config)
+	// Settings that are arguments of start_session.
 	take := func(given, key string) string {
 		raw, ok := config[key]
 		delete(config, key)
@@ -118,7 +114,8 @@ func (c *call) codexStart(ctx context.Context, in codexArgs) (core.Turn, error) 
 	return t, err
 }
 
-// codexReply says more in a thread, which it opens again if it has ended.
+// codexReply sends a prompt to a thread, and resumes its session if it has
+// ended.
 func (c *call) codexReply(ctx context.Context, thread, prompt string) (core.Turn, error) {
 	more := core.SendRequest{SessionID: thread, Input: core.TurnInput{Prompt: prompt}}
 	t, err := c.h.FollowUp(ctx, c.caller, more)
@@ -138,8 +135,8 @@ func (c *call) codexReply(ctx context.Context, thread, prompt string) (core.Turn
 	return t, err
 }
 
-// codex runs a turn to its end. What the client's user does not approve is
-// denied, since a caller of these tools has no way to answer.
+// codex runs a turn to its end. A request that the client's user does not
+// approve is denied, since a caller of these tools cannot answer.
 func (c *call) codex(ctx context.Context, start func() (core.Turn, error)) (*codexObject, error) {
 	c.budget, c.contentBudget = maxBudget, maxBudget
 	t, err := c.startTurnOnce(ctx, start)
@@ -172,7 +169,7 @@ func (c *call) codex(ctx context.Context, start func() (core.Turn, error)) (*cod
 	}
 }
 
-// codexDeny refuses a request and says why.
+// codexDeny denies a request with a reason.
 func (c *call) codexDeny(ctx context.Context, q core.Request) bool {
 	r := core.Response{Action: core.ActionDeny, Reason: "The client that runs this session cannot ask its user for approval."}
 	switch q.AskedUser {
@@ -191,7 +188,7 @@ func (c *call) codexDeny(ctx context.Context, q core.Request) bool {
 	return true
 }
 
-// codexAnswer reads what a turn has come to.
+// codexAnswer sets the content from a turn that has ended.
 func (c *call) codexAnswer(ctx context.Context, o *codexObject, t core.Turn) error {
 	text, _, err := c.h.TurnText(ctx, t, 0, maxBudget/2)
 	if err != nil {
@@ -212,8 +209,9 @@ func (c *call) codexAnswer(ctx context.Context, o *codexObject, t core.Turn) err
 	return nil
 }
 
-// codexObject is the reply of Codex's own server.
+// codexObject is the reply of Codex's former server.
 type codexObject struct {
+	untruncated
 	ThreadID string `json:"threadId"`
 	Content  string `json:"content"`
 
@@ -221,10 +219,6 @@ type codexObject struct {
 	isError bool
 	none    []suggestion
 }
-
-func (o *codexObject) slots() []slot { return nil }
-
-func (o *codexObject) links() []mcp.ResourceLink { return nil }
 
 func (o *codexObject) nextCalls() *[]suggestion { return &o.none }
 

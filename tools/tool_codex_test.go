@@ -22,7 +22,7 @@ func (p asCodex) Spec() core.Spec {
 	return s
 }
 
-func newCodexHouse(t *testing.T, o tools.Options) *house {
+func newCodexHouse(t *testing.T, o tools.Options) *agentServer {
 	t.Helper()
 	o.Compat = tools.CompatCodex
 	h := harness.New(harness.Config{Store: memstore.New(), Providers: []core.Provider{asCodex{demo.New(demo.Options{Dir: t.TempDir()})}}})
@@ -33,7 +33,7 @@ func newCodexHouse(t *testing.T, o tools.Options) *house {
 			t.Errorf("shutdown: %v", err)
 		}
 	})
-	return &house{t: t, srv: tools.NewServer(h, o), h: h, cwd: t.TempDir()}
+	return &agentServer{t: t, srv: tools.NewServer(h, o), h: h, cwd: t.TempDir()}
 }
 
 func TestTheCodexToolsAreThoseOfTheFormerServer(t *testing.T) {

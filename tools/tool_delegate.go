@@ -32,17 +32,16 @@ var delegateTool = tool[delegateArgs, *turnObject]{
 }
 
 func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, error) {
-	t, err := c.startTurnOnce(ctx, func() (core.Turn, error) { return c.startTask(ctx, in) })
+	o, err := c.runTurn(ctx, in.duration(c.opts.Wait), func() (core.Turn, error) { return c.startTask(ctx, in) })
 	if err != nil {
 		return nil, err
 	}
-	o := c.waitForTurn(ctx, t, in.duration(c.opts.Wait))
 	o.SessionStatus = c.finish(ctx, o, in.KeepOpen)
 	return o, nil
 }
 
-// startTask opens a session, which closes itself after its task unless it is
-// to be kept, and sends the prompt.
+// startTask opens a session and sends the prompt. The session closes itself
+// after its task, unless keep_open is set.
 func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error) {
 	c.progress.set("opening " + in.Provider)
 	start := core.StartRequest{Config: config(in), CloseAtRest: !in.KeepOpen, Once: c.once}
@@ -52,12 +51,12 @@ func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error
 	if err != nil {
 		return core.Turn{}, err
 	}
-	// The session holds the key now: the turn has one of its own, so that a
-	// repeated call finds both.
+	// The key now belongs to the session. The turn has a key of its own, so that
+	// a repeated call finds both.
 	send := c.once
 	send.Tool = "delegate/send"
-	// Who leaves now has stopped waiting and not the task: it may be accepted
-	// already.
+	// The end of the caller's wait must not end the task, which may have been
+	// accepted already.
 	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
 	defer cancel()
 	t, err := c.h.SendMessage(sctx, c.caller, core.SendRequest{
@@ -73,9 +72,9 @@ func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error
 // reasonTaskEnded is why delegate closes a session, for the journal.
 const reasonTaskEnded = "the delegated task ended"
 
-// abandon closes a session in which nothing was begun.
+// abandon closes a session in which no turn was started.
 func (c *call) abandon(ctx context.Context, session string) {
-	// Also for a caller that has left: nobody else would.
+	// Also after the end of the caller's context: no other code closes it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
 	defer cancel()
 	_, err := c.h.Close(ctx, c.caller, core.CloseRequest{ID: session, Force: true, Reason: "delegate could not send its prompt"})
@@ -84,7 +83,7 @@ func (c *call) abandon(ctx context.Context, session string) {
 	}
 }
 
-// finish closes the session of a turn that has ended, and says how it is.
+// finish closes the session of a turn that has ended, and returns its status.
 func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.SessionStatus {
 	if !o.Status.Ended() || keepOpen {
 		r, err := c.h.Get(ctx, c.caller.Owner, o.SessionID)

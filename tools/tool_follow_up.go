@@ -28,7 +28,7 @@ var followUpTool = tool[followUpArgs, *turnObject]{
 	hints:  adds,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in followUpArgs) (*turnObject, error) {
-		t, err := c.startTurnOnce(ctx, func() (core.Turn, error) {
+		return c.runTurn(ctx, in.duration(0), func() (core.Turn, error) {
 			return c.h.FollowUp(ctx, c.caller, core.SendRequest{
 				SessionID: in.SessionID, TurnID: in.TurnID, Once: c.once,
 				Input: core.TurnInput{
@@ -37,9 +37,5 @@ var followUpTool = tool[followUpArgs, *turnObject]{
 				},
 			})
 		})
-		if err != nil {
-			return nil, err
-		}
-		return c.waitForTurn(ctx, t, in.duration(0)), nil
 	},
 }

@@ -42,12 +42,12 @@ var inspectTool = tool[inspectArgs, body]{
 	},
 }
 
-// textPage is a turn with its text from offset on.
+// textPage returns a turn with its text from offset on.
 func (c *call) textPage(r core.Resource, offset int) (*turnObject, error) {
 	o := c.turn(*r.Turn, r.Pending())
 	all := o.text.text
 	if offset > len(all) {
-		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is behind the end: the text has %d bytes", offset, len(all)).
+		return nil, core.Errorf(core.CodeInvalidArgument, "offset %d is past the end: the text has %d bytes", offset, len(all)).
 			WithHint("Use a next_offset, or 0 for the beginning.")
 	}
 	offset, o.pageMax = runeFloor(all, offset), c.contentBudget

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
@@ -30,13 +28,9 @@ var listTool = tool[listArgs, *listObject]{
 	hints:  reads,
 	output: listOutput,
 	run: func(ctx context.Context, c *call, in listArgs) (*listObject, error) {
-		limit := defaultListLimit
-		if in.Limit != nil {
-			limit = int(*in.Limit)
-		}
 		req := core.ListRequest{
 			Kind: listKinds[in.Kind], SessionID: in.SessionID, Provider: in.Provider,
-			Status: in.Status, Live: in.Live, Limit: limit, Page: in.Page,
+			Status: in.Status, Live: in.Live, Limit: int(intOr(in.Limit, defaultListLimit)), Page: in.Page,
 		}
 		res, err := c.h.List(ctx, c.caller.Owner, req)
 		if err != nil {
@@ -56,19 +50,20 @@ var listTool = tool[listArgs, *listObject]{
 	},
 }
 
-// listKinds are the kinds of resources by the words of the tool.
+// listKinds maps the values of kind to kinds of resources.
 var listKinds = map[string]core.ResourceKind{
 	"sessions": core.KindSession, "turns": core.KindTurn, "requests": core.KindRequest, "processes": core.KindProcess,
 }
 
 // listObject is a page of rows, newest first.
 type listObject struct {
+	untruncated
 	nexts
 	Items    []*listRow `json:"items"`
 	NextPage string     `json:"next_page,omitempty"`
 }
 
-// listRow is a resource in a list: enough to choose by.
+// listRow is a resource in a list.
 type listRow struct {
 	SessionID string     `json:"session_id,omitempty"`
 	TurnID    string     `json:"turn_id,omitempty"`
@@ -125,15 +120,9 @@ func newListRow(r core.Resource) *listRow {
 	return l
 }
 
-func seconds(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	u := t.UTC().Truncate(time.Second)
-	return &u
-}
+func seconds(t time.Time) *time.Time { return utcTruncated(t, time.Second) }
 
-// countFitting is how many of the rows fit into room, at least one.
+// countFitting returns how many of the rows fit into room, at least one.
 func (o *listObject) countFitting(room int) int {
 	for i, l := range o.Items {
 		if room -= len(encode(l)) + 1; room < 0 {
@@ -154,10 +143,6 @@ func (c *call) afterList(o *listObject, in listArgs) {
 	a["page"] = o.NextPage
 	o.suggest("list", "the next page", a)
 }
-
-func (o *listObject) slots() []slot { return nil }
-
-func (o *listObject) links() []mcp.ResourceLink { return nil }
 
 func (o *listObject) prose() prose {
 	line := proseCount(len(o.Items), "row") + ", newest first."

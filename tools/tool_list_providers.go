@@ -107,7 +107,7 @@ const (
 	readyToWork
 )
 
-// readiness says how near the provider is to doing work.
+// readiness returns how near the provider is to being usable.
 func (p *providerObject) readiness() int {
 	switch {
 	case !p.Ready:
@@ -118,7 +118,7 @@ func (p *providerObject) readiness() int {
 	return readyToWork
 }
 
-// problem says what keeps the best provider of a list from doing work.
+// problem returns why the best provider of a list is not usable.
 func (p *providerObject) problem() string {
 	if p.readiness() == notSignedIn {
 		return p.Provider + " seems not to be signed in. " + proseSignIn(p.login)
@@ -126,8 +126,8 @@ func (p *providerObject) problem() string {
 	return "No coding agent is ready: install one."
 }
 
-// demoProvider is the scripted agent that every build has. It is always ready,
-// and never the advice for real work.
+// demoProvider is the scripted agent that every build has. It is always ready
+// and never suggested for real work.
 const demoProvider = "demo"
 
 func newProvider(in core.ProviderInfo, whole bool) *providerObject {
@@ -154,8 +154,8 @@ func newProvider(in core.ProviderInfo, whole bool) *providerObject {
 	return p
 }
 
-// setBrief is a provider among others: of one that is not there, only how to get
-// it.
+// setBrief sets the fields of a provider in a list. One that is not installed
+// shows only how to install it.
 func (p *providerObject) setBrief(in core.ProviderInfo) {
 	if p.Ready {
 		p.Capabilities = notNative(p.caps)
@@ -163,11 +163,11 @@ func (p *providerObject) setBrief(in core.ProviderInfo) {
 	}
 	p.Install = in.Spec.Install
 	if in.Status.Executable == "" && len(in.Status.Searched) > 0 {
-		p.Reason = "not found" // where it was looked for is in the whole object
+		p.Reason = "not found" // the whole object lists where
 	}
 }
 
-// notNative keeps the capabilities that a caller should not rely on.
+// notNative returns the capabilities that are not native.
 func notNative(c core.Capabilities) map[string]core.Support {
 	out := map[string]core.Support{}
 	for _, x := range capabilitiesOf(c) {
@@ -178,7 +178,7 @@ func notNative(c core.Capabilities) map[string]core.Support {
 	return out
 }
 
-// slots lets the places that were searched give way, and then models.
+// slots returns the searched places and the models, which may be shortened.
 func (o *providersObject) slots() []slot {
 	var out []slot
 	for _, p := range o.Providers {
@@ -271,16 +271,8 @@ func transportLine(t core.TransportSpec) string {
 			parts = append(parts, what+" "+strings.Join(list, "|"))
 		}
 	}
-	words("approval_mode", stringsOf(t.Approval))
-	words("sandbox_mode", stringsOf(t.Sandbox))
+	words("approval_mode", convertStrings[string](t.Approval))
+	words("sandbox_mode", convertStrings[string](t.Sandbox))
 	words("reasoning_effort", t.Efforts)
 	return strings.Join(parts, ", ")
-}
-
-func stringsOf[T ~string](list []T) []string {
-	out := make([]string, len(list))
-	for i, w := range list {
-		out[i] = string(w)
-	}
-	return out
 }

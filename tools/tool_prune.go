@@ -39,7 +39,7 @@ var pruneTool = tool[pruneArgs, *prunedObject]{
 	},
 }
 
-// prunedObject says what was deleted.
+// prunedObject is the reply of prune.
 type prunedObject struct {
 	nexts
 	DryRun bool     `json:"dry_run,omitempty"`

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
@@ -32,19 +30,9 @@ const (
 
 func (a replayArgs) view() string { return firstNonEmpty(a.View, viewJoined) }
 
-func (a replayArgs) after() uint64 {
-	if a.After == nil {
-		return 0
-	}
-	return uint64(*a.After)
-}
+func (a replayArgs) after() uint64 { return uint64(intOr(a.After, 0)) }
 
-func (a replayArgs) limit() int {
-	if a.Limit == nil {
-		return defaultReplayLimit
-	}
-	return int(*a.Limit)
-}
+func (a replayArgs) limit() int { return int(intOr(a.Limit, defaultReplayLimit)) }
 
 var replayTool = tool[replayArgs, *replayObject]{
 	name:  "replay",
@@ -70,12 +58,9 @@ var replayTool = tool[replayArgs, *replayObject]{
 	},
 }
 
-// knownTypes refuses types that no event has, rather than find nothing.
+// knownTypes returns an error for types that no event has.
 func knownTypes(words []string) error {
-	var known []string
-	for _, t := range core.EventTypes() {
-		known = append(known, string(t))
-	}
+	known := convertStrings[string](core.EventTypes())
 	r := reader{}
 	for _, w := range words {
 		if !slices.Contains(known, w) {
@@ -91,6 +76,7 @@ func knownTypes(words []string) error {
 
 // replayObject is a page of a journal.
 type replayObject struct {
+	untruncated
 	Cursor        uint64 `json:"cursor"`
 	More          bool   `json:"more"`
 	AvailableFrom uint64 `json:"available_from,omitempty"`
@@ -131,8 +117,8 @@ func (c *call) afterReplay(o *replayObject, in replayArgs) {
 	}
 }
 
-// withoutRepeatedText leaves out of a turn's end, in the joined view, the answer that
-// the text half has just said.
+// withoutRepeatedText removes from the end of a turn, in the joined view, the
+// answer that the event before it in the text half has shown.
 func withoutRepeatedText(e *eventObject, said, view string) *eventObject {
 	if view != viewJoined || said == "" || !e.Type.EndsTurn() {
 		return e
@@ -151,12 +137,9 @@ func withoutRepeatedText(e *eventObject, said, view string) *eventObject {
 
 func textOf(data json.RawMessage) string {
 	var d struct{ Text string }
-	_ = json.Unmarshal(data, &d) // what has no text says nothing
+	_ = json.Unmarshal(data, &d) // "" without a text
 	return d.Text
 }
-
-func (o *replayObject) slots() []slot             { return nil }
-func (o *replayObject) links() []mcp.ResourceLink { return nil }
 
 func (o *replayObject) prose() prose {
 	of := o.resource

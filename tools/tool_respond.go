@@ -44,8 +44,8 @@ var respondTool = tool[respondArgs, *requestObject]{
 	},
 }
 
-// withoutQuestion is an answered request without what its caller had to read before
-// answering: inspect has it whole.
+// withoutQuestion returns an answered request without what its caller read
+// before answering. inspect shows it whole.
 func withoutQuestion(q core.Request) core.Request {
 	if q.Status.Ended() {
 		q.Details, q.Scopes, q.Questions, q.Schema = nil, nil, nil, nil
@@ -73,8 +73,9 @@ func (c *call) respond(ctx context.Context, in respondArgs) (core.Request, error
 	return q, err
 }
 
-// turnAfterRespond is the turn of an answered request: as it is, or after the wait. It
-// is nil when it cannot be read, since the answer was given all the same.
+// turnAfterRespond returns the turn of an answered request, after the wait if
+// there is one. It returns nil if the turn cannot be read: the answer was given
+// all the same.
 func (c *call) turnAfterRespond(ctx context.Context, q core.Request, in respondArgs) *turnObject {
 	r, err := c.h.Get(ctx, c.caller.Owner, q.TurnID)
 	if err != nil || r.Turn == nil {

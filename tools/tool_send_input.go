@@ -48,13 +48,8 @@ var sendInputTool = tool[sendInputArgs, *processObject]{
 }
 
 func (in sendInputArgs) input() (core.ProcessInput, error) {
-	out := core.ProcessInput{Data: []byte(in.Data), EOF: in.EOF, Signal: in.Signal}
-	if in.Cols != nil {
-		out.Cols = int(*in.Cols)
-	}
-	if in.Rows != nil {
-		out.Rows = int(*in.Rows)
-	}
+	out := core.ProcessInput{Data: []byte(in.Data), EOF: in.EOF, Signal: in.Signal,
+		Cols: int(intOr(in.Cols, 0)), Rows: int(intOr(in.Rows, 0))}
 	if in.Base64 == "" {
 		return out, nil
 	}

@@ -30,7 +30,7 @@ var sendMessageTool = tool[sendMessageArgs, *turnObject]{
 	hints:  adds,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in sendMessageArgs) (*turnObject, error) {
-		t, err := c.startTurnOnce(ctx, func() (core.Turn, error) {
+		return c.runTurn(ctx, in.duration(0), func() (core.Turn, error) {
 			return c.h.SendMessage(ctx, c.caller, core.SendRequest{
 				SessionID: in.SessionID, TurnID: in.TurnID, Once: c.once,
 				Input: core.TurnInput{
@@ -40,9 +40,5 @@ var sendMessageTool = tool[sendMessageArgs, *turnObject]{
 				},
 			})
 		})
-		if err != nil {
-			return nil, err
-		}
-		return c.waitForTurn(ctx, t, in.duration(0)), nil
 	},
 }

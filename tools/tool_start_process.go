@@ -49,15 +49,9 @@ var startProcessTool = tool[startProcessArgs, *processObject]{
 }
 
 func (in startProcessArgs) spec() core.ProcessSpec {
-	number := func(n *int64) int {
-		if n == nil {
-			return 0
-		}
-		return int(*n)
-	}
 	return core.ProcessSpec{
 		Executable: in.Executable, Argv: in.Argv, CWD: in.CWD, Title: in.Title, Env: in.Env, UnsetEnv: in.UnsetEnv,
-		EnvMode: core.EnvMode(in.EnvMode), Stdin: in.Stdin, PTY: in.PTY, Cols: number(in.Cols), Rows: number(in.Rows),
+		EnvMode: core.EnvMode(in.EnvMode), Stdin: in.Stdin, PTY: in.PTY, Cols: int(intOr(in.Cols, 0)), Rows: int(intOr(in.Rows, 0)),
 		RuntimeTimeout: milliseconds(in.RuntimeMS), IdleTimeout: milliseconds(in.IdleMS), Metadata: in.Metadata,
 	}
 }

@@ -23,14 +23,10 @@ var steerTool = tool[steerArgs, *turnObject]{
 	hints:  adds,
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in steerArgs) (*turnObject, error) {
-		t, err := c.startTurnOnce(ctx, func() (core.Turn, error) {
+		return c.runTurn(ctx, in.duration(0), func() (core.Turn, error) {
 			return c.h.Steer(ctx, c.caller, core.SteerRequest{
 				SessionID: in.SessionID, TurnID: in.TurnID, Input: core.TurnInput{Prompt: in.Prompt}, Once: c.once,
 			})
 		})
-		if err != nil {
-			return nil, err
-		}
-		return c.waitForTurn(ctx, t, in.duration(0)), nil
 	},
 }

@@ -4,25 +4,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// longText is a text that a reply may have to cut in the middle.
+// longText is a text that may be truncated in the middle.
 type longText struct {
 	text string
-	// more says what to call for the part that begins at offset.
+	// more returns what to call for the part that begins at offset.
 	more func(offset int) string
 }
 
-// truncate gives the text in at most about max bytes: whole if it is not longer,
-// else its beginning and its end with a mark of what is missing, in characters
-// and never in halves of them. The offset is where the missing part begins, 0
-// when none is missing.
+// truncate returns the text in at most about max bytes: whole if it is not
+// longer, else its beginning and its end with a mark of what is missing. It
+// does not split characters. offset is where the missing part begins, 0 if none
+// is missing.
 func (l longText) truncate(max int) (text string, offset int) {
 	if len(l.text) <= max {
 		return l.text, 0
 	}
-	// Three quarters for the beginning: it says what the text is about; the
-	// end mostly says what came of it.
+	// Three quarters for the beginning, which has the subject; the end mostly
+	// has the result.
 	offset = runeFloor(l.text, max*3/4)
 	end := runeCeil(l.text, len(l.text)-(max-offset))
 	return fmt.Sprintf("%s\n[... %d bytes: %s ...]\n%s", l.text[:offset], end-offset, l.more(offset), l.text[end:]), offset
@@ -34,8 +36,8 @@ type slot interface {
 	apply(max int)
 }
 
-// textSlot is a string of an object that may be cut. offset, when set, is told
-// where the missing part begins, 0 when none is missing.
+// textSlot is a string that may be truncated. *offset, if offset is not nil, is
+// set to where the missing part begins, 0 if none is missing.
 type textSlot struct {
 	dst    *string
 	src    longText
@@ -64,9 +66,10 @@ func (s rawSlot) apply(max int) {
 	}
 }
 
-// fit renders an object so that it takes at most max bytes, by giving each of
-// its slots the same share of what there is: short ones stay whole, long ones
-// are cut alike. When even empty slots do not fit, that is what comes back.
+// fit renders an object in at most max bytes. It gives all slots the same
+// level, the largest at which the object fits, found by bisection to fitStep
+// bytes: short slots stay whole, long ones are truncated alike. If the object
+// does not fit even with empty slots, the result is larger than max.
 func fit[T string | []byte](slots []slot, max int, render func() T) T {
 	try := func(level int) T {
 		for _, s := range slots {
@@ -90,8 +93,8 @@ func fit[T string | []byte](slots []slot, max int, render func() T) T {
 	return try(low)
 }
 
-// clip cuts s to at most max bytes on a character border, with three dots for
-// what is gone.
+// clip returns s in at most max bytes, with three dots at its end if it was
+// truncated. It does not split characters.
 func clip(s string, max int) string {
 	if len(s) <= max {
 		return s
@@ -103,7 +106,7 @@ func clip(s string, max int) string {
 	return s[:runeFloor(s, max-len(dots))] + dots
 }
 
-// runeFloor is the last character border of s at or before n.
+// runeFloor returns the last character boundary of s at or before n.
 func runeFloor(s string, n int) int {
 	n = min(n, len(s))
 	if n <= 0 {
@@ -115,7 +118,7 @@ func runeFloor(s string, n int) int {
 	return n
 }
 
-// runeCeil is the first character border of s at or after n.
+// runeCeil returns the first character boundary of s at or after n.
 func runeCeil(s string, n int) int {
 	n = max(n, 0)
 	for n < len(s) && !utf8.RuneStart(s[n]) {
@@ -124,8 +127,8 @@ func runeCeil(s string, n int) int {
 	return min(n, len(s))
 }
 
-// listSlot is a list of short strings: as many as there is room for, and how
-// many are missing.
+// listSlot is a list of short strings: as many as fit, and how many are
+// missing.
 type listSlot struct {
 	dst *[]string
 	src []string
@@ -140,4 +143,36 @@ func (s *listSlot) apply(max int) {
 			return
 		}
 	}
+}
+
+// slotList collects the slots of an object. more returns what to call to see
+// the object whole.
+type slotList struct {
+	slots []slot
+	more  func(offset int) string
+}
+
+// text sets a text that may be truncated.
+func (l *slotList) text(dst *string, src string) {
+	*dst = src
+	l.slots = append(l.slots, textSlot{dst: dst, src: longText{src, l.more}})
+}
+
+// raw sets a JSON value, if there is one, that may be replaced by a note.
+func (l *slotList) raw(dst *json.RawMessage, src json.RawMessage) {
+	if len(src) > 0 {
+		*dst = src
+		l.slots = append(l.slots, rawSlot{dst: dst, src: src, more: l.more(0)})
+	}
+}
+
+// turnError makes the error of an object, nil for none.
+func (l *slotList) turnError(e *core.TurnError) *turnError {
+	if e == nil {
+		return nil
+	}
+	o := &turnError{Code: e.Code}
+	l.text(&o.Message, e.Message)
+	l.raw(&o.Provider, e.Provider)
+	return o
 }

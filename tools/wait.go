@@ -8,13 +8,23 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// waitForTurn waits until a turn that a call has begun or moved ends or asks
-// something, for at most wait, and makes its object. Whatever happens to the
-// wait, the turn was begun: so this never fails, it shows what is known.
+// runTurn starts a turn, unless an earlier round of this call has, and waits for
+// it as waitForTurn does.
+func (c *call) runTurn(ctx context.Context, wait time.Duration, start func() (core.Turn, error)) (*turnObject, error) {
+	t, err := c.startTurnOnce(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	return c.waitForTurn(ctx, t, wait), nil
+}
+
+// waitForTurn waits until a turn ends or asks something, for at most wait, and
+// makes its object. It never fails: the turn was started, so an error of the
+// wait is logged and the last known state is shown.
 func (c *call) waitForTurn(ctx context.Context, t core.Turn, wait time.Duration) *turnObject {
 	asItIs := core.Resource{Kind: core.KindTurn, ID: t.ID, Turn: &t}
 	if wait <= 0 {
-		// A repeated call can meet a turn that asks something by now.
+		// The turn of a repeated call may have a pending request by now.
 		if t.Status == core.TurnIsAwaitingInput {
 			if r, err := c.h.Get(ctx, c.caller.Owner, t.ID); err == nil && r.Turn != nil {
 				asItIs = r
@@ -35,18 +45,19 @@ func (c *call) waitForTurn(ctx context.Context, t core.Turn, wait time.Duration)
 	return c.turnReply(res.Results[0], res.Outcome == core.OutcomeTimeout)
 }
 
-// processWait says how long a call waits for a process that it has started or
-// written to.
+// processWait is how a call waits for a process that it has started or written
+// to.
 type processWait struct {
 	pattern      string
 	after        uint64
 	wait         time.Duration
-	dialogueStep bool // of a dialogue: the caller knows the process well by now
+	dialogueStep bool // a step of a dialogue: shown in short form
 }
 
-// waitForProcess waits until a process ends or its output matches, and makes its
-// object with the output since. Whatever happens to the wait, the process has
-// been started or written to: so this never fails, it shows what is known.
+// waitForProcess waits until a process ends or its output matches, and makes
+// its object with the output since. It never fails: the process was started or
+// written to, so an error of the wait is logged and the last known state is
+// shown.
 func (c *call) waitForProcess(ctx context.Context, p core.ProcessSnapshot, s processWait) *processObject {
 	r := core.Resource{Kind: core.KindProcess, ID: p.ID, Process: &p}
 	looked := false

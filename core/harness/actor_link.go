@@ -95,6 +95,7 @@ func (a *actor) read() {
 // it, and with it the agent.
 func (a *actor) pull(epoch uint64, conn core.Conn, red *redact.Redactor) {
 	filter := red.Filter()
+	filter.DropRaw = a.host.limits.DropRaw
 	for {
 		n, err := conn.Recv(a.host.ctx)
 		if err != nil {
@@ -132,9 +133,9 @@ func (a *actor) lostLink(epoch uint64, conn core.Conn, red *redact.Redactor, err
 }
 
 // stamp makes an input of a notice: with the fresh ids that it may need, and with
-// its frame and texts bounded.
+// its texts bounded.
 func (a *actor) stamp(epoch uint64, n core.Notice) machine.Notice {
-	in := machine.Notice{Epoch: epoch, Notice: limitNotice(n, a.host.limits.DropRaw)}
+	in := machine.Notice{Epoch: epoch, Notice: limitNotice(n)}
 	switch n.(type) {
 	case core.TurnBegan:
 		in.TurnID = core.NewID(core.PrefixTurn)

@@ -7,8 +7,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// release carries out the effects of a commit, in order. It runs only after the
-// commit: nothing leaves the process before it is stored.
+// release carries out the effects of a commit. It runs only after the commit:
+// nothing leaves the process before it is stored, unless the store fails and the
+// session says so. The order is: registry, state for readers, effects in the order
+// of the machine, wakes. So whoever is woken or gets a reply reads at least the
+// state that the reply is about.
 func (a *actor) release(out []machine.Effect) {
 	// The registry comes first: whoever gets a reply finds an ended session in
 	// the store, a discarded id free, and a conversation reserved.
@@ -24,7 +27,7 @@ func (a *actor) release(out []machine.Effect) {
 		a.host.converse(a, conversation(a.state.Base.Config.Provider, id))
 	}
 	a.view.Store(&published{state: a.state, seq: a.seq})
-	if a.state.Asks() {
+	if a.state.Asks() { // answers that others left are looked for while it does
 		select {
 		case a.host.asked <- struct{}{}:
 		default:
@@ -49,6 +52,8 @@ func (a *actor) release(out []machine.Effect) {
 			a.discarded = true
 		}
 	}
+	// The reader starts after the ready session is stored, so no output precedes
+	// session_ready.
 	if a.state.Link == machine.LinkUp && a.reading != a.state.Epoch {
 		a.read()
 	}
@@ -59,7 +64,9 @@ func (a *actor) release(out []machine.Effect) {
 	a.host.changes.Wake()
 }
 
-// answer sends the one reply to a token, with what only the host knows.
+// answer sends the one reply to a token, with what only the host knows: the
+// cursor, the instance and the durability. It never blocks: the channel has room.
+// A token without a caller, as that of a second reply, is ignored.
 func (a *actor) answer(r machine.Reply) {
 	if ch := a.waiting[r.Token]; ch != nil {
 		delete(a.waiting, r.Token)
@@ -96,7 +103,8 @@ func (a *actor) send(op core.Op) {
 		Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}})
 }
 
-// freeReserved releases the session that this one was to replace, if it did not.
+// freeReserved releases the stored session that this one was to replace, if its
+// first commit never came.
 func (a *actor) freeReserved() {
 	if a.fresh && a.unreserve != nil {
 		a.unreserve()

@@ -6,12 +6,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// mark is the state before a batch, for a batch that cannot be stored.
+// mark is what the host returns to when a batch has not happened, because it
+// could not be stored. Timers that were due are due again then.
 type mark struct {
 	state  machine.State
 	timers machine.Timers
 }
 
+// goBack makes the batch after a mark not have happened.
 func (a *actor) goBack(to mark) { a.state, a.timers = to.state, to.timers }
 
 // step feeds the machine. Timers move at once, the other effects wait for the
@@ -23,6 +25,8 @@ func (a *actor) step(in machine.Input) []machine.Effect {
 	return out
 }
 
+// moveTimers arms and disarms at once, before the commit: a timer that fires for
+// what was not stored finds nothing that it is about.
 func (a *actor) moveTimers(out []machine.Effect) {
 	for _, e := range out {
 		switch e := e.(type) {

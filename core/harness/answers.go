@@ -47,6 +47,7 @@ func (h *Harness) LeaveAnswer(ctx context.Context, requestID string, r core.Resp
 	return h.awaitOutcome(ctx, a, q)
 }
 
+// answeredTooLate is the refusal of an answer to a request that has ended.
 func answeredTooLate(q core.Request) *core.Error {
 	if q.Resolution != nil && q.Resolution.Reason == string(core.ReasonServerRestarted) {
 		return core.Errorf(core.CodeSessionUnavailable, "the server that asked %s has ended, and the agent with it", q.ID).
@@ -156,6 +157,9 @@ func (h *Harness) takeAnswers(taking *sync.Map) {
 	}
 }
 
+// takeAnswer gives an answer to its session as the person that left it, and stores
+// the outcome. An answer whose outcome cannot be stored is taken again, and then
+// refused, as its request has ended.
 func (h *Harness) takeAnswer(a core.Answer) {
 	o := core.AnswerOutcome{}
 	q, err := h.Respond(h.ctx, core.Caller{Owner: a.Owner, Client: "harness-mcp respond", User: true}, core.RespondRequest{RequestID: a.RequestID, Response: *a.Response})

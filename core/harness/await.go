@@ -114,6 +114,7 @@ type waiter struct {
 	matchers map[string]*matcher
 }
 
+// newWaiter checks the pattern of a wait and prepares the wait.
 func (h *Harness) newWaiter(owner string, ids []string, r core.AwaitRequest) (*waiter, error) {
 	w := &waiter{h: h, owner: owner, ids: ids, wake: make(chan struct{}, 1), watched: map[any]func(){}, hosts: map[string]*actor{}, matchers: map[string]*matcher{}}
 	if r.Pattern == "" {
@@ -139,6 +140,7 @@ func (h *Harness) newWaiter(owner string, ids []string, r core.AwaitRequest) (*w
 	return w, nil
 }
 
+// end takes back what watch has registered.
 func (w *waiter) end() {
 	for _, stop := range w.watched {
 		stop()

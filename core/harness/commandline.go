@@ -8,8 +8,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// isCommandLine says whether an executable is most likely a whole command line,
-// which nothing here would take apart: several words that name no program. A
+// isCommandLine reports whether an executable is most likely a whole command
+// line, which is never split here: several words that name no program. A
 // path with spaces whose first word is no program either is just a wrong path.
 func isCommandLine(executable string) bool {
 	words := strings.Fields(executable)
@@ -24,8 +24,9 @@ func isProgram(name string) bool {
 	return err == nil
 }
 
-// refuseCommandLine says how the line of s is given instead: as a program and
-// its arguments, or to a shell where only a shell can read it.
+// refuseCommandLine returns the error for a command line. Its hint has the line
+// as a program and its arguments, or as an argument of a shell where only a
+// shell can read it.
 func refuseCommandLine(s core.ProcessSpec) error {
 	words := strings.Fields(s.Executable)
 	program, argv := words[0], append(words[1:], s.Argv...)

@@ -29,6 +29,7 @@ func (h *Harness) FollowUp(ctx context.Context, c core.Caller, r core.SendReques
 	return h.sendTurn(ctx, c, r, true)
 }
 
+// sendTurn is admitTurn with telemetry.
 func (h *Harness) sendTurn(ctx context.Context, c core.Caller, r core.SendRequest, queue bool) (core.Turn, error) {
 	end := h.telemetry.Begin(core.Operation{Name: core.OpStartTurn})
 	t, err := h.admitTurn(ctx, c, r, queue)
@@ -36,6 +37,8 @@ func (h *Harness) sendTurn(ctx context.Context, c core.Caller, r core.SendReques
 	return t, err
 }
 
+// admitTurn hands a turn to its session. A chosen turn id is held while it is
+// admitted, and answers for the same turn when the call is repeated.
 func (h *Harness) admitTurn(ctx context.Context, c core.Caller, r core.SendRequest, queue bool) (core.Turn, error) {
 	return once(ctx, h, c, r.Once, h.keyedTurn, func(ctx context.Context, k *core.KeyRecord) (core.Turn, error) {
 		hash, err := h.checkInput(r.Input)
@@ -204,9 +207,9 @@ func (h *Harness) hosted(ctx context.Context, owner, id string) (*actor, error) 
 	return h.revive(ctx, rec, rec.Launch)
 }
 
-// revive hosts a session that is at rest. Another server's live session is
-// refused. The caller holds the session's lock in h.reviving; who wants to open
-// the provider again holds the row too.
+// revive hosts a session that is not live. Another server's live session is refused.
+// The caller holds the session's lock in h.reviving; a caller that is to open the
+// provider again holds the row too.
 func (h *Harness) revive(ctx context.Context, rec core.SessionRecord, cfg core.SessionConfig) (*actor, error) {
 	s := rec.Session
 	if a := h.liveActor(s.Owner, s.ID); a != nil {

@@ -103,9 +103,12 @@ func New(cfg Config) *Harness {
 	return h
 }
 
-// Shutdown ends every session and process and waits until nothing is left of them, or
-// until ctx ends, when the rest is ended by force. New work is refused from
-// its beginning.
+// Shutdown ends every session and process and waits until nothing is left of
+// them, or until ctx ends, when the rest is killed and ctx's error is returned.
+// New work is refused from its beginning. A second call waits for the first.
+//
+// The order: each actor gets Shutdown and ends its session; quit ends the loops
+// that still run, and only then ctx ends commits and openings under way.
 func (h *Harness) Shutdown(ctx context.Context) error {
 	if !h.shut() {
 		h.wg.Wait()
@@ -145,6 +148,7 @@ func (h *Harness) quitting() bool {
 	}
 }
 
+// token returns a new token for a command that waits for a reply.
 func (h *Harness) token() machine.Token { return machine.Token(h.tokens.Add(1)) }
 
 // seen returns what readers see of a hosted session: its last commit.

@@ -599,6 +599,7 @@ func TestAStoreThatFailsIsLoggedOnceHoweverManySessionsSeeIt(t *testing.T) {
 			st.broken.Store(false)
 			time.Sleep(time.Minute)
 			w.wait(w.send(ids[0], "say kept").ID)
+			synctest.Wait() // for the log of all sessions
 			if n := strings.Count(log.String(), "level=ERROR"); n != outage+1 {
 				t.Errorf("%d errors after outage %d: %s", n, outage+1, log.String())
 			}

@@ -113,7 +113,10 @@ func joinCall[T any](ctx context.Context, h *Harness, c *runningCall, rec core.K
 	return v, nil
 }
 
-// runOnce runs a call unless its key is stored.
+// runOnce runs a call unless its key is stored: then now answers it.
+//
+// Errors: those of run and now; CodeIdempotency for other arguments under the
+// key; CodeResponseUncertain for a claim whose call never ended.
 func runOnce[T any](ctx context.Context, h *Harness, rec core.KeyRecord,
 	now func(context.Context, core.KeyRecord) (T, error), run func(context.Context, *core.KeyRecord) (T, error)) (T, error) {
 	var zero T
@@ -151,7 +154,10 @@ func (h *Harness) settledKey(ctx context.Context, rec core.KeyRecord) (core.KeyR
 	}
 }
 
-// storedKey looks a key up; one older than keyLife counts as free.
+// storedKey looks a key up, in memory first. One older than keyLife is free, and
+// is deleted.
+//
+// Errors: CodeNotFound for a free key.
 func (h *Harness) storedKey(ctx context.Context, rec core.KeyRecord) (core.KeyRecord, error) {
 	if kept, ok := h.keys.unstored.get(rec); ok && time.Since(kept.At) < keyLife {
 		return kept, nil

@@ -173,3 +173,26 @@ func TestAWaitEndsWithTheTimerAndWithTheServer(t *testing.T) {
 		}
 	})
 }
+
+// lateConn is a conversation that opened after its session had ended.
+type lateConn struct {
+	core.Conn
+	closed int
+}
+
+func (c *lateConn) Close(context.Context) error { c.closed++; return nil }
+
+func TestAConversationThatOpensTooLateIsClosed(t *testing.T) {
+	h := &Harness{registry: newRegistry(), quit: make(chan struct{}), ctx: t.Context(), telemetry: noTelemetry{}}
+	a := newActor(h, nil, machine.State{Base: &machine.Base{Config: core.SessionConfig{Owner: "me", SessionID: "ses_1"}}}, 0)
+	conn := &lateConn{}
+	a.inbox.post(report{in: machine.Opened{Epoch: 1}, conn: conn})
+	close(h.quit)
+	a.loop()
+	if conn.closed != 1 {
+		t.Errorf("it was closed %d times", conn.closed)
+	}
+	if a.inbox.post(report{in: machine.Opened{Epoch: 2}, conn: conn}) {
+		t.Error("a report was taken after the end")
+	}
+}

@@ -139,7 +139,7 @@ func (h *Harness) dir(c core.Caller, field, path string) (string, error) {
 		WithHint("Allowed: %s (--allow-dir).", strings.Join(h.limits.AllowDirs, ", "))
 }
 
-// resolveDir returns a directory of a call as the caller means it.
+// resolveDir returns a directory of a call relative to the caller's own.
 func resolveDir(c core.Caller, field, path string) (string, error) {
 	switch {
 	case filepath.IsAbs(path):
@@ -159,7 +159,7 @@ func worksNowhere(c core.Caller, cwd string) bool {
 	return cwd == "" && c.Elsewhere && c.Directory == ""
 }
 
-// plainPathError keeps the reason of a path error and leaves the call out.
+// plainPathError returns the reason of a path error without the system call.
 func plainPathError(err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -168,7 +168,7 @@ func plainPathError(err error) error {
 	return err
 }
 
-// within says whether path lies in dir, links resolved.
+// within reports whether path is inside dir, symbolic links of dir resolved.
 func within(dir, path string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

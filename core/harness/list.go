@@ -70,12 +70,12 @@ func listRows[R any](ctx context.Context, q core.ListQuery, list func(context.Co
 // recovering wraps a list of the store. What dead servers left live in it is
 // recovered, and then the list is read again, since its filters may leave some
 // of it out now.
-func recovering[R any](list func(context.Context, core.ListQuery) ([]R, error), recovered func(context.Context, R) bool) func(context.Context, core.ListQuery) ([]R, error) {
+func recovering[R any](h *Harness, list func(context.Context, core.ListQuery) ([]R, error), row func(R) storedRow) func(context.Context, core.ListQuery) ([]R, error) {
 	return func(ctx context.Context, q core.ListQuery) ([]R, error) {
 		recs, err := list(ctx, q)
 		changed := false
 		for _, rec := range recs {
-			changed = recovered(ctx, rec) || changed
+			changed = h.recovered(ctx, row(rec)) || changed
 		}
 		if err == nil && changed {
 			return list(ctx, q)
@@ -101,8 +101,10 @@ func withUnstored(q core.ListQuery, rows []listRow, unstored func(have map[strin
 	return append(out, rows...)
 }
 
+// listSessions returns a page of sessions as they are now. Sessions that this
+// instance hosts are shown from its memory, which is newer than their rows.
 func (h *Harness) listSessions(ctx context.Context, q core.ListQuery) ([]listRow, error) {
-	rows, err := listRows(ctx, q, recovering(h.store.Sessions, h.recoveredSession), func(rec core.SessionRecord) (core.Resource, time.Time) {
+	rows, err := listRows(ctx, q, recovering(h, h.store.Sessions, sessionRow), func(rec core.SessionRecord) (core.Resource, time.Time) {
 		v := core.SessionView{Session: rec.Session, Instance: core.InstanceOf(rec.Instance)}
 		if a := h.liveActor(rec.Session.Owner, rec.Session.ID); a != nil {
 			v = a.seen()
@@ -139,6 +141,8 @@ func (h *Harness) unstored(q core.ListQuery, have map[string]bool) []core.Resour
 	return out
 }
 
+// turnRow returns a turn as it is now: one that is hosted and has not ended may have
+// moved on since its row was stored.
 func (h *Harness) turnRow(rec core.TurnRecord) (core.Resource, time.Time) {
 	t := rec.Turn
 	if a := h.liveActor(t.Owner, t.SessionID); a != nil && !t.Status.Ended() {
@@ -149,12 +153,16 @@ func (h *Harness) turnRow(rec core.TurnRecord) (core.Resource, time.Time) {
 	return core.Resource{Kind: core.KindTurn, ID: t.ID, Turn: &t}, rec.Turn.AcceptedAt
 }
 
+// requestRow returns a request as it is stored. A request's row is stored in the
+// commit that changes it.
 func requestRow(r core.Request) (core.Resource, time.Time) {
 	return core.Resource{Kind: core.KindRequest, ID: r.ID, Request: &r}, r.CreatedAt
 }
 
+// listProcesses returns a page of processes as they are now. Processes that the
+// store failed to take are on the first page.
 func (h *Harness) listProcesses(ctx context.Context, q core.ListQuery) ([]listRow, error) {
-	rows, err := listRows(ctx, q, recovering(h.store.Processes, h.recoveredProcess), func(rec core.ProcessRecord) (core.Resource, time.Time) {
+	rows, err := listRows(ctx, q, recovering(h, h.store.Processes, processRow), func(rec core.ProcessRecord) (core.Resource, time.Time) {
 		p := rec.Process
 		if now, ok := h.liveProcess(p.Owner, p.ID); ok {
 			p = now

@@ -9,7 +9,7 @@ import (
 )
 
 // loaderVars are variables that have a program load or run something else than
-// it is asked to, by what reads them; a * stands for any end of a name. No such
+// it is asked to, by what reads them; a * matches any end of a name. No such
 // list is whole, as every program may read what it likes: it has what programs
 // of every kind obey.
 var loaderVars = []string{
@@ -27,7 +27,7 @@ var loaderVars = []string{
 	"GIT_PROXY_COMMAND", "GIT_TEMPLATE_DIR", "SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE",
 }
 
-// loads says whether a variable is among loaderVars. The case of a name does
+// loads reports whether a variable is among loaderVars. The case of a name does
 // not count, as it does not everywhere.
 func loads(name string) bool {
 	name = strings.ToUpper(name)

@@ -5,14 +5,16 @@ import (
 	"sync"
 )
 
-// locks is a mutex per resource. The zero value is ready. It is safe for
-// concurrent use.
+// locks is a mutex per resource whose wait ends with a context. A resource that
+// nobody has or waits for takes no memory. The zero value is ready. It is safe
+// for concurrent use.
 type locks struct {
 	mu   sync.Mutex
 	held map[key]chan struct{}
 }
 
-// lock waits for k, or until ctx ends. The caller unlocks it.
+// lock waits for k, or until ctx ends. A free k is taken also when ctx has ended.
+// The caller unlocks it. Those that wait are not served in order.
 func (l *locks) lock(ctx context.Context, k key) (unlock func(), err error) {
 	for {
 		l.mu.Lock()

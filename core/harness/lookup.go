@@ -32,6 +32,7 @@ func (h *Harness) Get(ctx context.Context, owner, id string) (core.Resource, err
 	return res, err
 }
 
+// notFound is the refusal of an id that is not there, or is another owner's.
 func notFound(what, id string) *core.Error {
 	kind := what + "s"
 	if what == "process" {
@@ -48,6 +49,7 @@ func readError(what, id string, err error) error {
 	return core.StoreError(err)
 }
 
+// getSession returns a session as it is now.
 func (h *Harness) getSession(ctx context.Context, owner, id string) (core.Resource, error) {
 	v, err := h.sessionView(ctx, owner, id)
 	if err != nil {
@@ -67,7 +69,7 @@ func (h *Harness) sessionView(ctx context.Context, owner, id string) (core.Sessi
 	if err != nil {
 		return core.SessionView{}, readError("session", id, err)
 	}
-	if h.recoveredSession(ctx, rec) {
+	if h.recovered(ctx, sessionRow(rec)) {
 		if again, err := h.store.Session(ctx, owner, id); err == nil {
 			rec = again
 		}
@@ -149,6 +151,9 @@ func (a *actor) find(id string) (core.Resource, bool) {
 	return core.Resource{}, false
 }
 
+// getTurn returns a turn as it is now. It looks at hosted sessions, at turns that a
+// failing store has missed, and then at the store. Between the reads of the turn and
+// of its session the turn may move on: what the session shows is newer.
 func (h *Harness) getTurn(ctx context.Context, owner, id string) (core.Resource, error) {
 	if a := h.actorWith(owner, func(s *machine.State) bool { return s.HasTurn(id) }); a != nil {
 		if r, ok := a.find(id); ok { // else it moved on just now
@@ -183,6 +188,9 @@ func (h *Harness) getTurn(ctx context.Context, owner, id string) (core.Resource,
 	return core.Resource{Kind: core.KindTurn, ID: id, Turn: &t, Session: &v}, nil
 }
 
+// getRequest returns a request as it is now: from a hosted session while it is open,
+// else from the store. Reading its session recovers what a dead server left, so that
+// a request that was open is read again.
 func (h *Harness) getRequest(ctx context.Context, owner, id string) (core.Resource, error) {
 	if a := h.actorWith(owner, func(s *machine.State) bool { return s.HasRequest(id) }); a != nil {
 		if r, ok := a.find(id); ok {
@@ -207,6 +215,8 @@ func (h *Harness) getRequest(ctx context.Context, owner, id string) (core.Resour
 	return core.Resource{Kind: core.KindRequest, ID: id, Request: &r, Session: &v}, nil
 }
 
+// getProcess returns a process as it is now. What a dead server left is recovered
+// first.
 func (h *Harness) getProcess(ctx context.Context, owner, id string) (core.Resource, error) {
 	if p, ok := h.liveProcess(owner, id); ok {
 		return core.Resource{Kind: core.KindProcess, ID: id, Process: &p}, nil
@@ -217,7 +227,7 @@ func (h *Harness) getProcess(ctx context.Context, owner, id string) (core.Resour
 	if err != nil {
 		return core.Resource{}, readError("process", id, err)
 	}
-	if h.recoveredProcess(ctx, rec) {
+	if h.recovered(ctx, processRow(rec)) {
 		if again, err := h.store.Process(ctx, owner, id); err == nil {
 			rec = again
 		}

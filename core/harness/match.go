@@ -288,8 +288,7 @@ func (m *matcher) giveUp(p *core.ProcessSnapshot) bool {
 	return time.Since(m.closed) > closedMatch
 }
 
-// outputOf gives the output that an event holds, nil for an event of another
-// kind.
+// outputOf returns the output in an event, nil for an event of another type.
 func outputOf(e core.Event) []byte {
 	var o core.OutputData
 	if e.Type != core.TypeStdout && e.Type != core.TypeStderr || json.Unmarshal(e.Data, &o) != nil {

@@ -1,16 +1,15 @@
 package harness
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Limits of what replies repeat of an agent's own texts, in bytes, and of how many
-// there are. The work itself (messages, output, commands, diffs, inputs) has other
-// limits; its whole frame is kept as raw.
+// The longest words of an agent that every reply about its work repeats, in
+// bytes, and how many of them there may be. What the work itself is (messages,
+// output, commands, diffs, inputs) has other bounds; a frame of it is kept raw.
 const (
 	wordBytes     = 256     // names, labels, codes, stop reasons
 	sentenceBytes = 4 << 10 // messages of errors and warnings, titles, paths
@@ -22,50 +21,33 @@ const (
 	maxSteps   = 256 // of a plan
 )
 
-// limitNotice cuts what an agent's notice repeats to the limits above, and its
-// frame to MaxRaw; dropRaw drops the frame. It comes after redaction: a secret
-// that is cut would not be recognised any more. Names by which the adapter finds
-// something again are never cut.
-func limitNotice(n core.Notice, dropRaw bool) core.Notice {
-	fit := func(raw json.RawMessage) json.RawMessage {
-		if dropRaw {
-			return nil
-		}
-		return boundFrame(raw)
-	}
+// limitNotice cuts what an agent's notice repeats to the limits above. It comes
+// after redaction: a secret that is cut would not be recognized any more. Names
+// by which the adapter finds something again are never cut.
+func limitNotice(n core.Notice) core.Notice {
 	same := n
 	switch n := n.(type) {
 	case core.OpDone:
-		n.Raw, n.Err = fit(n.Raw), boundError(n.Err)
+		n.Err = boundError(n.Err)
 		return n
 	case core.TurnBegan:
-		n.Raw, n.Prompt = fit(n.Raw), short(n.Prompt, promptBytes)
+		n.Prompt = short(n.Prompt, promptBytes)
 		return n
 	case core.Content:
-		switch n.Payload.(type) {
-		case core.MessageDelta, core.ReasoningDelta, core.ToolDelta, core.CommandOutputDelta: // nothing to cut
-			if len(n.Raw) == 0 {
-				return same // nearly all notices are such: a copy would be allocated for each
-			}
-			n.Raw = fit(n.Raw)
-			return n
+		if _, _, ok := core.DeltaParts(n.Payload); ok {
+			return same // nothing to cut
 		}
-		n.Raw, n.Payload = fit(n.Raw), boundPayload(n.Payload)
+		n.Payload = boundPayload(n.Payload)
 		return n
 	case core.RequestRaised:
-		n.Raw, n.Spec = fit(n.Raw), boundSpec(n.Spec)
-		return n
-	case core.RequestWithdrawn:
-		n.Raw = fit(n.Raw)
+		n.Spec = boundSpec(n.Spec)
 		return n
 	case core.TurnEnded:
-		n.Raw = fit(n.Raw)
 		n.Result.StopReason = short(n.Result.StopReason, wordBytes)
 		n.Result.Error = boundTurnError(n.Result.Error)
 		n.Result.Warnings = boundNotes(n.Result.Warnings)
 		return n
 	case core.SessionChanged:
-		n.Raw = fit(n.Raw)
 		n.Model, n.ReasoningEffort = short(n.Model, wordBytes), short(n.ReasoningEffort, wordBytes)
 		return n
 	}
@@ -103,14 +85,14 @@ func boundPayload(p core.Payload) core.Payload {
 	case core.ProviderEvent:
 		p.Kind = short(p.Kind, wordBytes)
 		return p
-	case core.MessageDelta, core.Message, core.ReasoningDelta, core.Reasoning, core.ToolDelta, core.CommandOutputDelta, core.FileChange, core.UsageUpdated, core.RateLimit:
+	case core.Message, core.Reasoning, core.FileChange, core.UsageUpdated, core.RateLimit:
 		return p // the work itself
 	}
-	return core.JSONPayload{Type: p.EventType(), Data: boundFrame(core.EncodeData(p))}
+	return core.JSONPayload{Type: p.EventType(), Data: core.JsonFrame(core.EncodeData(p))}
 }
 
-// boundSpec cuts the texts of a question. A choice whose value is too long to be
-// shown is left out, and so are choices beyond maxChoices; the prompt names how many.
+// boundSpec cuts the words of a question. A choice whose value is too long to be
+// shown is left out, and so are choices beyond the bound; the question says so.
 func boundSpec(s core.RequestSpec) core.RequestSpec {
 	s.Prompt = short(s.Prompt, promptBytes)
 	if len(s.Questions) > 0 {
@@ -199,20 +181,6 @@ func long(n core.Notice) bool {
 		raw, text = len(n.Raw), len(n.Result.Text)
 	}
 	return max(raw, text) > core.MaxText
-}
-
-// boundFrame returns a frame as JSON that is at most about MaxRaw long: as it is, as a
-// string when it is not JSON, or cut and marked.
-func boundFrame(raw []byte) json.RawMessage {
-	switch {
-	case len(raw) == 0:
-		return nil
-	case len(raw) > core.MaxRaw:
-		return core.TruncatedFrame(len(raw), core.Truncate(string(raw[:core.MaxRaw+1]), core.MaxRaw))
-	case !json.Valid(raw):
-		return core.EncodeData(string(raw))
-	}
-	return raw
 }
 
 // short returns s shortened to at most max bytes, on a character border, with

@@ -31,7 +31,7 @@ func TestAnAgentsOwnWordsAreBounded(t *testing.T) {
 		"a flood of them": core.RequestRaised{Spec: core.RequestSpec{Questions: []core.Question{{Choices: make([]core.Choice, 10_000)}}}},
 	} {
 		const most = 512 << 10 // far below one of the words
-		b, err := json.Marshal(limitNotice(n, false))
+		b, err := json.Marshal(limitNotice(n))
 		if err != nil || len(b) > most {
 			t.Errorf("%s: %d bytes, %v; want at most %d", name, len(b), err, most)
 		}
@@ -42,7 +42,7 @@ func TestAChoiceThatCannotBeShownIsNotOfferedAndTheQuestionSaysSo(t *testing.T) 
 	spec := core.RequestSpec{Questions: []core.Question{{Prompt: "Which?", Choices: []core.Choice{
 		{Label: "a", Value: "a"}, {Label: "b", Value: strings.Repeat("b", valueBytes+1)},
 	}}}}
-	got := limitNotice(core.RequestRaised{Spec: spec}, false).(core.RequestRaised).Spec.Questions[0]
+	got := limitNotice(core.RequestRaised{Spec: spec}).(core.RequestRaised).Spec.Questions[0]
 	if len(got.Choices) != 1 || got.Choices[0].Value != "a" || !strings.Contains(got.Prompt, "1 more choice") {
 		t.Errorf("got %+v", got)
 	}

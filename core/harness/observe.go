@@ -34,7 +34,7 @@ func (o *observer) tell(all []machine.Observation) {
 	}
 }
 
-// noTelemetry hears nothing.
+// noTelemetry does nothing.
 type noTelemetry struct{}
 
 func (noTelemetry) Begin(core.Operation) func(core.Ended) { return func(core.Ended) {} }

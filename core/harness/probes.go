@@ -51,6 +51,8 @@ func (h *Harness) Providers(ctx context.Context, name string, refresh bool) ([]c
 	return out, ctx.Err()
 }
 
+// probe returns what a provider's probe finds, or found less than probeMemory ago.
+// Concurrent calls may each probe; the last result is kept.
 func (h *Harness) probe(ctx context.Context, name string, p core.Provider, refresh bool) core.Status {
 	h.probes.mu.Lock()
 	st, ok := h.probes.is[name]

@@ -55,6 +55,7 @@ func (h *Harness) StartProcess(ctx context.Context, c core.Caller, r core.StartP
 	})
 }
 
+// noProcesses is the refusal of a program that runs no processes.
 func noProcesses() *core.Error {
 	return core.Errorf(core.CodeCapability, "this program runs no processes").WithHint("Use a server of harness-mcp.")
 }
@@ -69,6 +70,7 @@ func keysFor(k *core.KeyRecord, id string) []core.KeyRecord {
 	return []core.KeyRecord{rec}
 }
 
+// checkProcess checks what a caller wants to run, and fills in defaults.
 func checkProcess(s *core.ProcessSpec) error {
 	bad := func(field, format string, args ...any) error {
 		return core.Errorf(core.CodeInvalidArgument, format, args...).WithDetail("field", field)
@@ -106,6 +108,7 @@ func checkProcess(s *core.ProcessSpec) error {
 	return checkTerminal(s.Cols, s.Rows)
 }
 
+// checkTerminal checks the size of a terminal.
 func checkTerminal(cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > core.MaxTerminal || rows > core.MaxTerminal {
 		return core.Errorf(core.CodeInvalidArgument, "a terminal has 1 to %d cols and rows, not %d and %d", core.MaxTerminal, cols, rows).WithDetail("field", "cols")
@@ -143,6 +146,7 @@ func (h *Harness) SendInput(ctx context.Context, c core.Caller, r core.InputRequ
 	})
 }
 
+// checkProcessInput checks what a caller sends to a process, before it is looked up.
 func checkProcessInput(in core.ProcessInput) error {
 	switch {
 	case len(in.Data) > core.MaxInput:
@@ -180,6 +184,8 @@ func (h *Harness) hostedProcess(ctx context.Context, owner, id string) (core.Pro
 	return *res.Process, false, nil
 }
 
+// closeProcess stops a process that this instance has. One that has ended is
+// returned as it is.
 func (h *Harness) closeProcess(ctx context.Context, c core.Caller, r core.CloseRequest, k *core.KeyRecord) (core.Resource, error) {
 	p, hosted, err := h.hostedProcess(ctx, c.Owner, r.ID)
 	if err != nil {
@@ -214,6 +220,7 @@ func (h *Harness) hostsProcess(owner, id string) bool {
 	return ok
 }
 
+// keyedProcess returns what a stored key of StartProcess answers for, as it is now.
 func (h *Harness) keyedProcess(ctx context.Context, k core.KeyRecord) (core.ProcessSnapshot, error) {
 	res, err := h.getProcess(ctx, k.Owner, k.Resource)
 	if err != nil {
@@ -222,6 +229,8 @@ func (h *Harness) keyedProcess(ctx context.Context, k core.KeyRecord) (core.Proc
 	return *res.Process, nil
 }
 
+// keyedInput returns what a stored key of SendInput answers for. Where the cursor
+// was before the input is not stored: the present one takes its place.
 func (h *Harness) keyedInput(ctx context.Context, k core.KeyRecord) (core.InputResult, error) {
 	p, err := h.keyedProcess(ctx, k)
 	return core.InputResult{Process: p, Before: p.LastSeq}, err

@@ -62,14 +62,6 @@ func (h *Harness) recovered(ctx context.Context, r storedRow) bool {
 	return h.orphaned(r) && h.recover(ctx, r) == nil
 }
 
-func (h *Harness) recoveredSession(ctx context.Context, rec core.SessionRecord) bool {
-	return h.recovered(ctx, sessionRow(rec))
-}
-
-func (h *Harness) recoveredProcess(ctx context.Context, rec core.ProcessRecord) bool {
-	return h.recovered(ctx, processRow(rec))
-}
-
 // recover ends what a dead server left of one resource, in one commit. Only the
 // server that wins the row does it.
 //

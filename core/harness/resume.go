@@ -31,6 +31,10 @@ func (h *Harness) resumeSession(ctx context.Context, c core.Caller, r core.Start
 	}
 }
 
+// reopen resumes a session that is not live. It holds the session's lock in
+// h.reviving, so that no other call of this server hosts it meanwhile, and the row
+// in the store, so that no other server opens the same conversation. A failure
+// frees both.
 func (h *Harness) reopen(ctx context.Context, c core.Caller, r core.StartRequest, id string, k *core.KeyRecord) (core.SessionView, error) {
 	unlock, err := h.reviving.lock(ctx, key{c.Owner, id})
 	if err != nil {
@@ -58,7 +62,7 @@ func (h *Harness) reopen(ctx context.Context, c core.Caller, r core.StartRequest
 	}
 	h.clean(&cfg)
 	cfg.Fingerprint = h.fingerprint(cfg)
-	// A session that waits here for its store is at rest, and hosted.
+	// A session that is hosted here while its store fails is not live either.
 	rec, release, err := h.reserve(ctx, rec)
 	if err != nil {
 		return core.SessionView{}, err

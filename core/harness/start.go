@@ -33,6 +33,7 @@ func (h *Harness) knownProvider(name string) string {
 	return name
 }
 
+// startSession is StartSession without telemetry.
 func (h *Harness) startSession(ctx context.Context, c core.Caller, r core.StartRequest) (core.SessionView, error) {
 	return once(ctx, h, c, r.Once, h.keyedSession, func(ctx context.Context, k *core.KeyRecord) (core.SessionView, error) {
 		if err := h.refuseIfDown(); err != nil {
@@ -45,6 +46,9 @@ func (h *Harness) startSession(ctx context.Context, c core.Caller, r core.StartR
 	})
 }
 
+// newSession opens a session under a new id, or under a chosen one. Its order: the
+// configuration is checked, then the id is claimed, then the actor gets its first
+// input before it is hosted, so that no other command comes before the start.
 func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartRequest, k *core.KeyRecord) (core.SessionView, error) {
 	cfg := r.Config
 	cfg.Owner, cfg.CloseAtRest = c.Owner, r.CloseAtRest

@@ -48,6 +48,7 @@ func (h *Harness) eachPage(ctx context.Context, kind core.ResourceKind, q core.L
 	}
 }
 
+// storedRows reads one page of rows.
 func storedRows[R any](ctx context.Context, q core.ListQuery, list func(context.Context, core.ListQuery) ([]R, error), row func(R) storedRow) ([]storedRow, error) {
 	recs, err := list(ctx, q)
 	rows := make([]storedRow, len(recs))

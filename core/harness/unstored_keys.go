@@ -60,6 +60,8 @@ func (u *unstoredKeys) settle(k core.KeyRecord, done bool, made []core.KeyRecord
 	return true
 }
 
+// put keeps the key of an effect that is not stored yet. The session bounds how
+// many it keeps here.
 func (u *unstoredKeys) put(k core.KeyRecord) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -81,6 +83,7 @@ func (u *unstoredKeys) get(k core.KeyRecord) (core.KeyRecord, bool) {
 	return kept, ok
 }
 
+// drop forgets keys that are stored now.
 func (u *unstoredKeys) drop(keys []core.KeyRecord) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,6 +14,7 @@ type unstoredTurns struct {
 	turns map[key]core.Turn // by owner and turn id
 }
 
+// put keeps the newest row of a turn. The session bounds how many it keeps here.
 func (u *unstoredTurns) put(owner string, t core.Turn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -30,6 +31,7 @@ func (u *unstoredTurns) get(owner, id string) (core.Turn, bool) {
 	return t, ok
 }
 
+// drop has a turn read from the store again.
 func (u *unstoredTurns) drop(owner, id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Attempt is one attempt to write what a store that failed has missed. Until
+// Attempt is one attempt to write what a store that failed has missed. It has no
+// effect on its host before the host takes it over: see catchup.settle. Until
 // done is closed its goroutine owns all fields but since, bytes and full, which
 // are the host's.
 type Attempt struct {
@@ -40,7 +41,9 @@ type Attempt struct {
 const attemptRounds = 3
 
 // run writes the batch after what is on disk. Each conflict means that something
-// is on disk after all: a batch that failed, or a key.
+// is on disk after all: a batch that failed, or a key. It takes that out of the
+// batch and tries again, a bounded number of times. It gives up when the resource
+// belongs to another server.
 func (t *Attempt) run(ctx context.Context) error {
 	for range len(t.batch.Keys) + attemptRounds {
 		if t.nothing() {
@@ -68,6 +71,7 @@ func (t *Attempt) run(ctx context.Context) error {
 	return errors.New("the store answers with ever new conflicts")
 }
 
+// nothing reports whether all of the batch was on disk.
 func (t *Attempt) nothing() bool {
 	b := t.batch
 	return len(b.Events)+len(b.Turns)+len(b.Requests)+len(b.Keys) == 0 && b.Session == nil && b.Process == nil
@@ -102,7 +106,7 @@ func (t *Attempt) readDisk(ctx context.Context, c *core.ConflictError) error {
 	}
 	t.found = append(t.found, found...)
 	t.stored, t.batch.Create, t.batch.Replace = last, false, false
-	if t.rewrite != nil {
+	if t.rewrite != nil { // what to write depends on what is on disk
 		keys := t.batch.Keys
 		if t.batch, err = t.rewrite(ctx); err != nil {
 			return err
@@ -158,7 +162,7 @@ func (t *Attempt) dropStored(found core.Event) {
 	i := slices.IndexFunc(t.batch.Events, func(e core.Event) bool { return sameEnd(e, found) })
 	if i >= 0 {
 		if found.Type.EndsSession() && t.batch.Events[i].Type != found.Type {
-			t.batch.Session = nil
+			t.batch.Session = nil // the row on disk is of another end
 		}
 		t.batch.Events = slices.Delete(t.batch.Events, i, i+1)
 	}
@@ -195,7 +199,8 @@ func (t *Attempt) keep(b core.Batch) {
 	t.since = append(t.since, b)
 }
 
-// next returns the batch of what the host wrote meanwhile, to follow the attempt.
+// next returns the batch of what the host wrote meanwhile. It continues the
+// numbers of the attempt's batch, so it is refused if that is not on disk.
 func (t *Attempt) next() core.Batch {
 	b := core.Batch{Owner: t.batch.Owner, Resource: t.batch.Resource, Instance: t.batch.Instance, ExpectSeq: t.last()}
 	for _, s := range t.since {

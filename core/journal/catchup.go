@@ -83,6 +83,7 @@ func (c *Catchup) Keep(b core.Batch) {
 	}
 }
 
+// keepRow keeps the newest row of an id, of at most lostTurns ids.
 func keepRow[T any](rows map[string]T, id string, row T) {
 	if _, ok := rows[id]; ok || len(rows) < lostTurns {
 		rows[id] = row
@@ -130,9 +131,10 @@ func (c *Catchup) Trying() <-chan struct{} {
 	return c.Attempt.done
 }
 
-// Begin starts an attempt. recovered are events that the batch ends with, row
-// sets the snapshot as it is with the event seq. The goroutine is started by
-// run, whose owner waits for it; ctx ends it.
+// Begin starts an attempt; there is none under way. recovered holds the
+// store_recovered of the attempt unless ends has it, row sets the snapshot as it
+// is with the event seq. The goroutine is started by run, whose owner waits for
+// it; ctx ends it.
 func (c *Catchup) Begin(ctx context.Context, recovered []core.Event, row func(b *core.Batch, seq uint64), run func(func())) {
 	b := core.Batch{Owner: c.Owner, Resource: c.Resource, Instance: c.Store.Instance(), Create: c.Create, Replace: c.Replace,
 		Turns: slices.Collect(maps.Values(c.Turns)), Requests: slices.Collect(maps.Values(c.requests)), Keys: slices.Clone(c.Keys)}
@@ -171,7 +173,7 @@ func (c *Catchup) Settle(ctx context.Context, within time.Duration, row func(b *
 		c.backOff()
 		return caughtUp{Keys: t.keys}
 	}
-	c.Create, c.Replace = false, false
+	c.Create, c.Replace = false, false // the resource is on disk now
 	out := caughtUp{Seq: t.last(), Row: &t.batch, Keys: slices.Concat(t.batch.Keys, t.keys)}
 	var err error
 	b := t.next()

@@ -117,8 +117,8 @@ func (j *Journal) commit(ctx context.Context, within time.Duration, b core.Batch
 	return err
 }
 
-// lose begins to keep what the store does not take, from the batch on that
-// failed, which has used the numbers up to seq.
+// degrade begins to keep what the store does not take, from the batch that
+// failed on, which has used the numbers up to seq.
 func (j *Journal) degrade(seq uint64) {
 	j.catchup = NewCatchup(CatchupTarget{Store: j.opt.Store, Kind: core.KindProcess, Owner: j.opt.Owner, Resource: j.opt.Resource, Ring: &j.ring,
 		Log: j.opt.Logger.With("process", j.opt.Resource), Within: j.opt.Timeout, Commit: j.commit}, j.seq, seq)
@@ -127,7 +127,7 @@ func (j *Journal) degrade(seq uint64) {
 	j.degraded.Store(true)
 }
 
-// batch numbers the events.
+// batch numbers the events of a write and makes the batch of it.
 func (j *Journal) batch(w JournalWrite) (core.Batch, core.ProcessRecord) {
 	b := core.Batch{Owner: j.opt.Owner, Resource: j.opt.Resource, Instance: j.opt.Store.Instance(), ExpectSeq: j.seq, Create: !j.created, Keys: w.Keys}
 	seq := j.seq
@@ -218,11 +218,14 @@ func (j *Journal) beginAttempt(ctx context.Context) {
 	c.Begin(ctx, recovered, j.setRow, func(f func()) { go f() })
 }
 
+// setRow sets the row as it is with the event seq.
 func (j *Journal) setRow(b *core.Batch, seq uint64) {
 	rec := j.snapshot(seq, j.working())
 	b.Process = &rec
 }
 
+// recovery returns store_recovered with the number seq: all from the first lost
+// event up to it is lost.
 func (j *Journal) recovery(from, seq uint64) core.Event {
 	return j.event(Entry{Type: core.StoreRecovered, At: time.Now(), Data: core.EncodeData(core.StoreRecoveredData{LostFrom: from, LostTo: seq - 1})}, seq)
 }

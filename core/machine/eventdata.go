@@ -80,8 +80,8 @@ type TerminalData struct {
 	Result dataResult      `json:"result"`
 }
 
-// dataResult is the result of a turn. A text longer than InlineText stands
-// only in the message event TextSeq.
+// dataResult is the result of a turn. A text longer than InlineText is only in
+// the message event TextSeq.
 type dataResult struct {
 	Text              string          `json:"text,omitempty"`
 	TextSeq           uint64          `json:"text_seq,omitempty"`
@@ -97,5 +97,5 @@ type dataResult struct {
 }
 
 // InlineText is the longest answer, in bytes, that a turn's row and its
-// terminal event repeat; a longer one stands once, in its message event.
+// terminal event repeat; a longer one is only in its message event.
 const InlineText = 8 << 10

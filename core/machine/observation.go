@@ -73,6 +73,7 @@ type observations struct {
 	out []Observation
 }
 
+// began reports that an operation has begun. Its time is when it is passed on.
 func (o *observations) began(of OperationKey, command string) {
 	c := o.s.Base.Config
 	o.out = append(o.out, Observation{Of: of, Began: &core.Operation{Name: of.Name, Provider: c.Provider, Transport: c.Transport,
@@ -87,6 +88,7 @@ func (o *observations) ended(of OperationKey, e core.Ended) {
 var signals = map[core.EventType]core.SignalName{core.TransportError: core.LinkWasLost, core.RequestCreated: core.RequestWasCreated, core.RequestResolved: core.RequestWasResolved,
 	core.RequestExpired: core.RequestWasExpired, core.StoreFailure: core.StoreHasFailed, core.StoreRecovered: core.StoreHasRecovered}
 
+// appended reports what an event is: a count, or the begin or end of an operation.
 func (o *observations) appended(e Append) {
 	if name := signals[e.Type]; name != "" {
 		c := o.s.Base.Config
@@ -152,6 +154,8 @@ func (o *observations) sessionEnded() {
 	o.ended(OperationKey{Name: core.OpSession}, e)
 }
 
+// sent reports that a command goes to the provider. The answer to a request counts
+// for the active turn.
 func (o *observations) sent(op core.Op) {
 	var turn, command string
 	switch op := op.(type) {

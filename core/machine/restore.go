@@ -2,9 +2,13 @@ package machine
 
 import "github.com/harness-mcp/harness-mcp/core"
 
-// Restore returns the state of a session as a store has it. An ended or unavailable
-// one is as it was. A live one is as its dead server left it, and to be given an
-// Recover. last is the turn that ended last, or nil.
+// Restore returns the state of a session as a store has it. last is the turn that
+// ended last, or nil.
+//
+//	closed, failed, killed         with that end, and no link
+//	unavailable                    with a broken link
+//	any live status                as its dead server left it, with the turns and requests
+//	                               that are open; to be given an Recover
 func Restore(rec core.SessionRecord, caps core.Capabilities, turns []core.TurnRecord, requests []core.Request, last *core.Turn) State {
 	s := rec.Session
 	st := NewState(rec.Launch, caps, s.Durability, s.UpdatedAt)

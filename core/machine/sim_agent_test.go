@@ -65,7 +65,7 @@ func (c *simAgent) turn(d *simDice) string {
 	return "auto"
 }
 
-// answer says what became of an op: mostly the oldest, mostly taken.
+// answer returns what became of an op: mostly the oldest, mostly taken.
 func (c *simAgent) answer(d *simDice) {
 	if c.deaf {
 		return

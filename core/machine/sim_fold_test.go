@@ -195,7 +195,7 @@ func (f *simFold) accepted(a Append, bad func(string) error) error {
 
 func (f *simFold) terminal(a Append, t *foldTurn, bad func(string) error) error {
 	d := a.Data.(*TerminalData)
-	if terminalEvent(d.Status) != a.Type {
+	if terminalEvents[d.Status] != a.Type {
 		return bad("its data says " + string(d.Status))
 	}
 	if t.open > 0 {
@@ -220,7 +220,7 @@ func (f *simFold) terminal(a Append, t *foldTurn, bad func(string) error) error 
 	return nil
 }
 
-// status is the word that the journal gives. An opening and a closing write no
+// status is the status by the journal. An opening and a closing write no
 // event: they are not seen here.
 func (f *simFold) status() core.SessionStatus {
 	switch {

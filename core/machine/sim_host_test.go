@@ -12,7 +12,7 @@ import (
 )
 
 // simHost is the host of one session as the design describes it, without its
-// goroutine: a mailbox, drains of 1 to 64 inputs, one commit for a drain, and
+// goroutine: an inbox, drains of 1 to 64 inputs, one commit for a drain, and
 // what leaves the process only after the commit.
 type simHost struct {
 	w  *simWorld
@@ -99,7 +99,7 @@ func (h *simHost) drain(n int, d *simDice) {
 	h.commit(d)
 }
 
-// togetherAsAlone says that the inputs of a drain make the same together as one
+// togetherAsAlone checks that the inputs of a drain make the same together as one
 // after another, and leave the State before them as it was.
 func (h *simHost) togetherAsAlone(start State, alone []Effect) {
 	if len(h.batch) < 2 || !h.w.thorough && h.w.steps%simBatchSample != 0 {
@@ -334,7 +334,7 @@ func (h *simHost) check() {
 	}
 }
 
-// waitsInside says whether a caller waits for the machine, not in the mailbox.
+// waitsInside reports whether a caller waits for the machine, not in the inbox.
 func (h *simHost) waitsInside() bool {
 	return len(h.tokens) > simCountTokens(h.cmds)+simCountTokens(h.again)
 }

@@ -224,7 +224,7 @@ func (h *simHost) rowOf(id string) core.TurnRecord {
 }
 
 // restart is the death of the server: all but the store is lost, and a new
-// host recovers what it finds. It gives nil when nothing was stored.
+// host recovers what it finds. It returns nil when nothing was stored.
 func (h *simHost) restart() *simHost {
 	if h.stored == nil {
 		return nil
@@ -254,7 +254,7 @@ func (h *simHost) restart() *simHost {
 	return n
 }
 
-// simRestore gives the product's restore what it would read from the store.
+// simRestore calls restore with what it would read from the store.
 func simRestore(st *simStored, caps core.Capabilities) State {
 	var open []core.TurnRecord
 	var last *core.Turn
@@ -276,7 +276,7 @@ func simRestore(st *simStored, caps core.Capabilities) State {
 	return Restore(st.rec, caps, open, asks, last)
 }
 
-// simRefold gives the journal's fold as the store has it. Where the journal has a
+// simRefold returns the journal's fold as the store has it. Where the journal has a
 // gap the rows stand for it.
 func simRefold(st *simStored) *simFold {
 	if !st.gap {

@@ -42,7 +42,7 @@ const (
 	storeFails
 )
 
-// simDice gives small numbers from one seed, so that an action that is removed
+// simDice returns small numbers from one seed, so that an action that is removed
 // changes nothing in the others.
 type simDice uint32
 
@@ -96,7 +96,7 @@ const (
 var simCalls = map[simKind]string{simSend: "send", simFollowUp: "follow_up", simSteer: "steer", simRespond: "respond", simAskUser: "ask",
 	simInterrupt: "interrupt", simConfigure: "configure", simClose: "close", simKill: "kill", simResume: "resume"}
 
-// simWeights says how often each kind happens.
+// simWeights is how often each kind happens.
 var simWeights = map[simKind]int{simStart: 60, simSend: 24, simFollowUp: 24, simSteer: 8, simRespond: 24, simAskUser: 8, simInterrupt: 8,
 	simConfigure: 5, simClose: 2, simKill: 1, simResume: 16, simOpened: 60, simAnswer: 50, simBegin: 8, simContent: 40, simEnd: 20,
 	simAsk: 24, simWithdraw: 5, simChange: 3, simDie: 1, simHungUp: 12, simStale: 2, simBehave: 8, simTick: 20, simTimer: 4,
@@ -180,7 +180,7 @@ func (w *simWorld) act(a simAction) {
 		}
 		return
 	}
-	if h.gone && a.kind != simDrain { // only what is in its mailbox still gets an answer
+	if h.gone && a.kind != simDrain { // only what is in its inbox still gets an answer
 		return
 	}
 	if !w.callers(h, a.kind, &d) {
@@ -361,7 +361,7 @@ func (h *simHost) open(ok bool, d *simDice) {
 	h.notes = append(h.notes, in)
 }
 
-// crash ends the server: callers, mailboxes, timers and agents are gone; what
+// crash ends the server: callers, inboxes, timers and agents are gone; what
 // the store has is recovered.
 func (w *simWorld) crash() {
 	for i, h := range w.hosts {
@@ -427,5 +427,5 @@ func (w *simWorld) settle() {
 	}
 }
 
-// simSettle bounds how many rounds a world needs to come to rest.
+// simSettle bounds how many rounds a world needs to become idle.
 const simSettle = 3000

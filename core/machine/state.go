@@ -232,15 +232,7 @@ func (s State) Status() core.SessionStatus {
 		return core.StatusUnavailable
 	}
 	if t := s.Active(); t != nil {
-		switch t.Status() {
-		case core.TurnIsStarting:
-			return core.StatusStarting
-		case core.TurnIsAwaitingInput:
-			return core.StatusAwaitingInput
-		case core.TurnIsCancelling:
-			return core.StatusCancelling
-		}
-		return core.StatusRunning
+		return core.SessionStatus(t.Status()) // the words are the same
 	}
 	return core.StatusIdle
 }

@@ -71,15 +71,11 @@ func (m *machine) hangup(grace time.Duration) {
 	if m.s.Closing.HungUp {
 		return
 	}
-	m.s.Closing = m.s.Closing.hungUp()
+	c := *m.s.Closing
+	c.HungUp = true
+	m.s.Closing = &c
 	m.do(Hangup{Epoch: m.s.Epoch, Grace: grace})
 	m.arm(TimerID{Kind: TimerHangup}, grace+m.timeouts().ProviderStop)
-}
-
-func (c *Closing) hungUp() *Closing {
-	d := *c
-	d.HungUp = true
-	return &d
 }
 
 // joinClosing adds a caller that waits for the end.
@@ -192,14 +188,10 @@ func (m *machine) replyClosed(tokens []Token) {
 //	closing                        closed: what the close waited for has happened
 //	any other, or another epoch    nothing
 func (m *machine) linkLost(err *core.TurnError) {
-	if m.s.Closing != nil {
-		m.lostWhileClosing(err)
+	if m.s.Closing == nil {
+		m.makeUnavailable(err, core.ReasonTransportLost)
 		return
 	}
-	m.makeUnavailable(err, core.ReasonTransportLost)
-}
-
-func (m *machine) lostWhileClosing(err *core.TurnError) {
 	for t := range m.s.Turns() {
 		m.terminal(m.expireAll(t, core.ReasonTransportLost), core.TurnDoneInterrupted, core.ReasonTransportLost, core.Result{}, nil)
 	}
@@ -211,6 +203,10 @@ func (m *machine) lostWhileClosing(err *core.TurnError) {
 // loss, one whose time-out stopped it failed by that, and any other is interrupted.
 func (m *machine) makeUnavailable(err *core.TurnError, reason core.Reason) {
 	m.append(core.TransportError, dataEnded{Reason: reason, Error: err})
+	message := "the agent ended without finishing the turn"
+	if err != nil && err.Message != "" {
+		message += ": " + err.Message
+	}
 	m.disarm(TimerID{Kind: TimerSessionIdle})
 	for t := range m.s.Turns() {
 		t = m.expireAll(t, reason)
@@ -218,7 +214,7 @@ func (m *machine) makeUnavailable(err *core.TurnError, reason core.Reason) {
 		case reason == core.ReasonTransportLost && t.Cause != "":
 			m.terminal(t, core.TurnDoneFailed, reason, core.Result{Error: &core.TurnError{Code: t.Cause, Message: "the turn took too long, and the agent ended while it was stopped"}}, nil)
 		case reason == core.ReasonTransportLost && t.Intent == IntentNone:
-			m.terminal(t, core.TurnDoneFailed, reason, core.Result{Error: &core.TurnError{Code: core.TurnTransportLost, Message: lostMessage(err)}}, nil)
+			m.terminal(t, core.TurnDoneFailed, reason, core.Result{Error: &core.TurnError{Code: core.TurnTransportLost, Message: message}}, nil)
 		default:
 			m.terminal(t, core.TurnDoneInterrupted, reason, core.Result{}, nil)
 		}
@@ -231,11 +227,4 @@ func (m *machine) makeUnavailable(err *core.TurnError, reason core.Reason) {
 	m.dropOps(core.Errorf(core.CodeSessionUnavailable, "the provider went away").
 		WithHint("Resume the session with start_session {resume: %q}.", m.s.Base.Config.SessionID))
 	m.s.Link, m.s.Reason, m.s.Err = LinkBroken, reason, err
-}
-
-func lostMessage(err *core.TurnError) string {
-	if err == nil || err.Message == "" {
-		return "the agent ended without finishing the turn"
-	}
-	return "the agent ended without finishing the turn: " + err.Message
 }

@@ -194,7 +194,7 @@ func TestACloseEndsTheSessionFromEveryState(t *testing.T) {
 	}
 }
 
-// rest lets the world come to rest without any verdict of the provider.
+// rest lets the world become idle without any verdict of the provider.
 func (r *rig) rest() {
 	for range 10 {
 		if r.s.Link == LinkOpening {

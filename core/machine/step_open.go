@@ -77,8 +77,7 @@ func (m *machine) opened(in Opened) {
 	case m.s.Closing != nil:
 		m.abandon()
 	case in.Err != nil:
-		m.refuse(m.s.Opening.Token, in.Err)
-		m.answeredStart()
+		m.refuseStart(in.Err)
 		m.abandon()
 	default:
 		m.ready(in.Ready)
@@ -127,17 +126,17 @@ func (m *machine) cancelOpening(err *core.Error, word End, reason core.Reason, c
 		}
 		return
 	}
-	m.refuse(m.s.Opening.Token, err)
-	m.answeredStart()
+	m.refuseStart(err)
 	m.s.Closing = &Closing{Word: word, Reason: reason}
 	m.joinClosing(closer)
 	m.disarm(TimerID{Kind: TimerStartup})
 	m.do(CancelOpen{Epoch: m.s.Epoch})
 }
 
-// answeredStart notes that the starter has its reply.
-func (m *machine) answeredStart() {
+// refuseStart answers the starter, once.
+func (m *machine) refuseStart(err *core.Error) {
 	o := *m.s.Opening
+	m.refuse(o.Token, err)
 	o.Token = 0
 	m.s.Opening = &o
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // The rig drives one machine by hand: inputs in, effects out, and a clock that
-// only moves when a test says so.
+// moves only by a test.
 type rig struct {
 	t     testing.TB
 	s     State
@@ -49,7 +49,7 @@ func newRig(t testing.TB, change ...func(*core.SessionConfig)) *rig {
 	return &rig{t: t, now: rigStart, s: NewState(cfg, rigCapabilities(), core.Durable, rigStart)}
 }
 
-// in steps the inputs and gives their effects.
+// in steps the inputs and returns their effects.
 func (r *rig) in(inputs ...Input) []Effect {
 	r.t.Helper()
 	r.out = nil
@@ -94,7 +94,7 @@ func (r *rig) fire(id TimerID) []Effect {
 	return r.in(TimerDue{Timer: id})
 }
 
-// armed gives the timers as a host would hold them.
+// armed returns the timers as a host would hold them.
 func (r *rig) armed() map[TimerID]time.Time {
 	m := map[TimerID]time.Time{}
 	for _, e := range r.all {
@@ -122,7 +122,7 @@ func (r *rig) status(want core.SessionStatus) {
 	}
 }
 
-// sentOp gives the last op of type T that was sent.
+// sentOp returns the last op of type T that was sent.
 func sentOp[T core.Op](r *rig) T {
 	r.t.Helper()
 	for i := len(r.all) - 1; i >= 0; i-- {
@@ -137,7 +137,7 @@ func sentOp[T core.Op](r *rig) T {
 	return zero
 }
 
-// replied gives the one answer that a token got.
+// replied returns the one answer that a token got.
 func (r *rig) replied(t Token) Reply {
 	r.t.Helper()
 	var got []Reply
@@ -169,7 +169,7 @@ func (r *rig) unanswered(t Token) {
 	}
 }
 
-// events gives the types of all events since the rig was made, optionally of
+// events returns the types of all events since the rig was made, optionally of
 // one turn.
 func (r *rig) events(turn string) string {
 	var out []string
@@ -388,7 +388,7 @@ func opWord(op core.Op) string {
 	return strings.TrimPrefix(reflect.TypeOf(op).String(), "core.")
 }
 
-// frozenState gives a copy of a state that shares nothing with it, to see whether a
+// frozenState returns a copy of a state that shares nothing with it, to see whether a
 // step changed what an old State reaches.
 func frozenState(t testing.TB, s State) string {
 	b, err := json.Marshal(s)

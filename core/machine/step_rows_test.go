@@ -4,9 +4,9 @@ import "github.com/harness-mcp/harness-mcp/core"
 
 const tableStates = "O I S R A Cs C X Xh P W U E"
 
-// stateTable lists every input. A cell that the table's page gives to another layer
+// stateTable lists every input. A cell that belongs to another layer
 // (a request of a session that is opening is not found by the registry) shows
-// what the machine says if it is asked all the same.
+// what the machine does all the same.
 func stateTable() []tableRow { return append(append(commandRows(), noticeRows()...), hostRows()...) }
 
 func noticeIn(f func(*rig) core.Notice) func(*rig) Input {

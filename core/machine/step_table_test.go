@@ -39,7 +39,7 @@ var tableColumns = []tableColumn{
 	{"Ek", "killed", (*rig).killed},
 }
 
-// alike says which column a column does the same as, unless it has a cell of
+// alike returns which column a column does the same as, unless it has a cell of
 // its own.
 var alike = map[string]string{"K": "A", "Ck": "C", "Ef": "E", "Ek": "E"}
 
@@ -52,7 +52,7 @@ type tableRow struct {
 	with  []string // queued turns, where the state has a turn
 }
 
-// line gives what a cell does: the status it leads to ("=" when the State is
+// line returns what a cell does: the status it leads to ("=" when the State is
 // equal to what it was), then the effects.
 func (r *tableRow) line(t testing.TB, c tableColumn) string {
 	g := c.build(newRig(t))

@@ -403,7 +403,7 @@ func (m *machine) terminal(t *ActiveTurn, status core.TurnStatus, reason core.Re
 	if status == core.TurnDoneCompleted && len(t.Schema) > 0 {
 		rec.StructuredOutput, rec.StructuredError = m.structured(t.Schema, rec.StructuredOutput, rec.Text)
 	}
-	m.append(terminalEvent(status), &TerminalData{Status: status, Reason: reason, Result: dataResult{
+	m.append(terminalEvents[status], &TerminalData{Status: status, Reason: reason, Result: dataResult{
 		Text: rec.Text, TextBytes: rec.TextBytes, Usage: rec.Usage, CostUSD: rec.CostUSD,
 		ProviderSessionID: rec.ProviderSessionID, StopReason: rec.StopReason,
 		StructuredOutput: rec.StructuredOutput, StructuredError: rec.StructuredError, Error: rec.Error, Provider: res.Provider,
@@ -435,17 +435,9 @@ func (m *machine) structured(schema, doc json.RawMessage, text string) (json.Raw
 	return doc, ""
 }
 
-func terminalEvent(s core.TurnStatus) core.EventType {
-	switch s {
-	case core.TurnDoneCompleted:
-		return core.TurnCompleted
-	case core.TurnDoneCancelled:
-		return core.TurnCancelled
-	case core.TurnDoneInterrupted:
-		return core.TurnInterrupted
-	}
-	return core.TurnFailed
-}
+// terminalEvents are the events of the ends of a turn.
+var terminalEvents = map[core.TurnStatus]core.EventType{core.TurnDoneCompleted: core.TurnCompleted, core.TurnDoneCancelled: core.TurnCancelled,
+	core.TurnDoneInterrupted: core.TurnInterrupted, core.TurnDoneFailed: core.TurnFailed}
 
 // next continues after a turn: with the caller's turn that waited behind the
 // provider's, with the queue, or to idle.

@@ -6,7 +6,7 @@ import (
 )
 
 // Timers are the timers of one session, few at a time. A value never changes:
-// arming and disarming return another, so that the host can go back to an old one.
+// arming and disarming give another, so an old one stays true.
 type Timers []timer
 
 type timer struct {
@@ -20,7 +20,7 @@ func (t Timers) index(id TimerID) int {
 
 func (t Timers) Has(id TimerID) bool { return t.index(id) >= 0 }
 
-// With returns t with a timer set, or moved.
+// With gives t with a timer set, or moved.
 func (t Timers) With(id TimerID, at time.Time) Timers {
 	out := make(Timers, 0, len(t)+1)
 	for _, x := range t {
@@ -31,7 +31,7 @@ func (t Timers) With(id TimerID, at time.Time) Timers {
 	return append(out, timer{id, at})
 }
 
-// Without returns t without a timer.
+// Without gives t without a timer.
 func (t Timers) Without(id TimerID) Timers {
 	i := t.index(id)
 	switch {
@@ -43,7 +43,7 @@ func (t Timers) Without(id TimerID) Timers {
 	return slices.Concat(t[:i], t[i+1:])
 }
 
-// First returns when the next timer is due, the zero time for never.
+// First says when the next timer is due, the zero time for never.
 func (t Timers) First() (at time.Time) {
 	for _, x := range t {
 		if at.IsZero() || x.at.Before(at) {
@@ -53,7 +53,7 @@ func (t Timers) First() (at time.Time) {
 	return at
 }
 
-// Due returns the timers that are due, the earliest first.
+// Due gives the timers whose time has come, the earliest first.
 func (t Timers) Due(now time.Time) []TimerID {
 	var come Timers
 	for _, x := range t {

@@ -11,23 +11,20 @@ import (
 
 // PutAnswer implements AnswerStore.
 func (m *Store) PutAnswer(ctx context.Context, a core.Answer) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	if _, used := d.answers[a.ID]; used {
-		return &core.ConflictError{Kind: "answer", ID: a.ID}
-	}
-	if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; agg == nil || agg.kind != core.KindSession {
-		return core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID)
-	}
-	a.At = core.StoredTime(a.At)
-	d.answers[a.ID] = cloneAnswer(a)
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		if _, used := d.answers[a.ID]; used {
+			return &core.ConflictError{Kind: "answer", ID: a.ID}
+		}
+		if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; agg == nil || agg.kind != core.KindSession {
+			return core.Errorf(core.CodeNotFound, "there is no session %s", a.SessionID)
+		}
+		a.At = core.StoredTime(a.At)
+		d.answers[a.ID] = cloneAnswer(a)
+		return nil
+	})
 }
 
-// clone shares nothing with a.
+// cloneAnswer returns a copy that shares nothing with a.
 func cloneAnswer(a core.Answer) core.Answer {
 	if a.Response != nil {
 		r := *a.Response
@@ -50,48 +47,39 @@ func cloneAnswer(a core.Answer) core.Answer {
 
 // Answers implements AnswerStore.
 func (m *Store) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var out []core.Answer
-	for _, a := range d.answers {
-		if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; a.Outcome == nil && agg != nil && agg.instance == instance {
-			out = append(out, cloneAnswer(a))
+	return locked(ctx, m, func(d *memData) ([]core.Answer, error) {
+		var out []core.Answer
+		for _, a := range d.answers {
+			if agg := d.aggregates[ownedID{a.Owner, a.SessionID}]; a.Outcome == nil && agg != nil && agg.instance == instance {
+				out = append(out, cloneAnswer(a))
+			}
 		}
-	}
-	slices.SortFunc(out, func(x, y core.Answer) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
-	return out, nil
+		slices.SortFunc(out, func(x, y core.Answer) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
+		return out, nil
+	})
 }
 
 // Answer implements AnswerStore.
 func (m *Store) Answer(ctx context.Context, id string) (core.Answer, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return core.Answer{}, err
-	}
-	defer d.mu.Unlock()
-	a, ok := d.answers[id]
-	if !ok {
-		return core.Answer{}, core.Errorf(core.CodeNotFound, "there is no answer %s", id)
-	}
-	return cloneAnswer(a), nil
+	return locked(ctx, m, func(d *memData) (core.Answer, error) {
+		a, ok := d.answers[id]
+		if !ok {
+			return core.Answer{}, core.Errorf(core.CodeNotFound, "there is no answer %s", id)
+		}
+		return cloneAnswer(a), nil
+	})
 }
 
 // PutOutcome implements AnswerStore.
 func (m *Store) PutOutcome(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.mu.Unlock()
-	a, ok := d.answers[id]
-	if !ok || a.Outcome != nil {
-		return false, nil
-	}
-	o.At = core.StoredTime(o.At)
-	a.Response, a.Outcome = nil, &o
-	d.answers[id] = cloneAnswer(a)
-	return true, nil
+	return locked(ctx, m, func(d *memData) (bool, error) {
+		a, ok := d.answers[id]
+		if !ok || a.Outcome != nil {
+			return false, nil
+		}
+		o.At = core.StoredTime(o.At)
+		a.Response, a.Outcome = nil, &o
+		d.answers[id] = cloneAnswer(a)
+		return true, nil
+	})
 }

@@ -18,15 +18,15 @@ import (
 // Bounds of a Store.
 const (
 	// MemJournalBytes is how much event data one resource keeps. Older events
-	// go, as Trim would drop them: a reader behind them meets a gap.
+	// are dropped as by Trim: a reader that needs them gets a gap.
 	MemJournalBytes = 8 << 20
 	// MemTotalBytes is how much all journals together keep; beyond it the
 	// journal that was written longest ago loses its older half first.
 	MemTotalBytes = 128 << 20
 )
 
-// Store is a Store in memory, for tests and for servers that are told to
-// keep nothing. What it holds ends with the process. Journals are bounded by
+// Store is a Store in memory, for tests and for servers that keep nothing.
+// Its data ends with the process. Journals are bounded by
 // MemJournalBytes and MemTotalBytes; snapshots and keys are kept until Delete
 // and SweepKeys, which the harness calls as for any store.
 type Store struct {
@@ -80,7 +80,7 @@ type memRow struct {
 	in    *memAggregate
 }
 
-// New makes an empty store.
+// New returns an empty store.
 func New() *Store {
 	d := &memData{
 		secret:     make([]byte, 32),
@@ -95,7 +95,7 @@ func New() *Store {
 	return d.view()
 }
 
-// Reopen gives a store on the same data with an instance of its own, as if
+// Reopen returns a store on the same data with an instance of its own, as if
 // another server had opened it. Both may be used side by side; each is closed
 // on its own.
 func (m *Store) Reopen() *Store { return m.data.view() }
@@ -108,17 +108,23 @@ func (d *memData) view() *Store {
 	return m
 }
 
-// lock takes the mutex for one call, unless the call must be refused.
-func (m *Store) lock(ctx context.Context) (*memData, error) {
+// locked calls f with the mutex held, unless the call must be refused.
+func locked[T any](ctx context.Context, m *Store, f func(*memData) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, &core.Error{Code: core.CodeStoreFailed, Message: "the wait for the store ended", Err: err}
+		return result, &core.Error{Code: core.CodeStoreFailed, Message: "the wait for the store ended", Err: err}
 	}
 	m.data.mu.Lock()
+	defer m.data.mu.Unlock()
 	if !m.data.open[m.instance] {
-		m.data.mu.Unlock()
-		return nil, &core.Error{Code: core.CodeStoreFailed, Message: "the store is closed"}
+		return result, &core.Error{Code: core.CodeStoreFailed, Message: "the store is closed"}
 	}
-	return m.data, nil
+	return f(m.data)
+}
+
+// do is locked for a call without a result.
+func (m *Store) do(ctx context.Context, f func(*memData) error) error {
+	_, err := locked(ctx, m, func(d *memData) (struct{}, error) { return struct{}{}, f(d) })
+	return err
 }
 
 // Commit implements Store.
@@ -127,20 +133,17 @@ func (m *Store) Commit(ctx context.Context, b core.Batch) error {
 	if err != nil {
 		return err
 	}
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	agg := d.aggregates[ownedID{b.Owner, b.Resource}]
-	if agg != nil && agg.digest == e.Digest {
+	return m.do(ctx, func(d *memData) error {
+		agg := d.aggregates[ownedID{b.Owner, b.Resource}]
+		if agg != nil && agg.digest == e.Digest {
+			return nil
+		}
+		if err := d.check(agg, e); err != nil {
+			return err
+		}
+		d.write(agg, e)
 		return nil
-	}
-	if err := d.check(agg, e); err != nil {
-		return err
-	}
-	d.write(agg, e)
-	return nil
+	})
 }
 
 // check finds what the batch clashes with. It changes nothing.
@@ -257,8 +260,8 @@ func (d *memData) drop(a *memAggregate) {
 	maps.DeleteFunc(d.answers, func(_ string, x core.Answer) bool { return x.Owner == a.owner && x.SessionID == a.id })
 }
 
-// find gives the aggregate of a query, nil for none. With AllOwners an id that
-// several owners chose gives the one written last.
+// find returns the aggregate of a query, nil for none. For AllOwners and an id
+// that several owners chose it is the one written last.
 func (d *memData) find(owner, id string) *memAggregate {
 	if owner != core.AllOwners {
 		return d.aggregates[ownedID{owner, id}]
@@ -274,39 +277,36 @@ func (d *memData) find(owner, id string) *memAggregate {
 
 // Events implements Store.
 func (m *Store) Events(ctx context.Context, q core.EventQuery) ([]core.Event, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	agg := d.find(q.Owner, q.Resource)
-	if agg == nil {
-		return nil, nil
-	}
-	limit := pageRows(q.Limit)
-	var out []core.Event
-	size := 0
-	for i := range agg.events {
-		ev := agg.events[i]
+	return locked(ctx, m, func(d *memData) ([]core.Event, error) {
+		agg := d.find(q.Owner, q.Resource)
+		if agg == nil {
+			return nil, nil
+		}
+		limit := pageRows(q.Limit)
+		var out []core.Event
+		size := 0
+		for i := range agg.events {
+			ev := agg.events[i]
+			if q.Tail {
+				ev = agg.events[len(agg.events)-1-i]
+			}
+			if !matches(q, ev) {
+				continue
+			}
+			if !q.Raw {
+				ev.Raw = nil
+			}
+			size += len(ev.Data) + len(ev.Raw)
+			if len(out) == limit || len(out) > 0 && q.MaxBytes > 0 && size > q.MaxBytes {
+				break
+			}
+			out = append(out, cloneEvent(ev))
+		}
 		if q.Tail {
-			ev = agg.events[len(agg.events)-1-i]
+			slices.Reverse(out)
 		}
-		if !matches(q, ev) {
-			continue
-		}
-		if !q.Raw {
-			ev.Raw = nil
-		}
-		size += len(ev.Data) + len(ev.Raw)
-		if len(out) == limit || len(out) > 0 && q.MaxBytes > 0 && size > q.MaxBytes {
-			break
-		}
-		out = append(out, cloneEvent(ev))
-	}
-	if q.Tail {
-		slices.Reverse(out)
-	}
-	return out, nil
+		return out, nil
+	})
 }
 
 // pageRows is how many rows a page with this limit holds at most.
@@ -325,15 +325,12 @@ func matches(q core.EventQuery, ev core.Event) bool {
 
 // LastSeq implements Store.
 func (m *Store) LastSeq(ctx context.Context, owner, resource string) (uint64, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer d.mu.Unlock()
-	if a := d.find(owner, resource); a != nil {
-		return a.lastSeq, nil
-	}
-	return 0, nil
+	return locked(ctx, m, func(d *memData) (uint64, error) {
+		if a := d.find(owner, resource); a != nil {
+			return a.lastSeq, nil
+		}
+		return 0, nil
+	})
 }
 
 // Session implements Store.
@@ -364,23 +361,22 @@ func (m *Store) Process(ctx context.Context, owner, id string) (core.ProcessReco
 
 // memGet reads one row and the instance that owns its aggregate.
 func memGet[T any](ctx context.Context, m *Store, kind core.ResourceKind, owner, id string) (rec T, instance string, err error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return rec, "", err
-	}
-	defer d.mu.Unlock()
-	row := d.rows[rowID{kind, ownedID{owner, id}}]
-	if owner == core.AllOwners {
-		for _, r := range d.rows {
-			if r.Kind == kind && r.ID == id && (row == nil || r.in.written > row.in.written) {
-				row = r
+	err = m.do(ctx, func(d *memData) error {
+		row := d.rows[rowID{kind, ownedID{owner, id}}]
+		if owner == core.AllOwners {
+			for _, r := range d.rows {
+				if r.Kind == kind && r.ID == id && (row == nil || r.in.written > row.in.written) {
+					row = r
+				}
 			}
 		}
-	}
-	if row == nil {
-		return rec, "", core.Errorf(core.CodeNotFound, "there is no %s %s", kind, id)
-	}
-	return rec, row.in.instance, json.Unmarshal(row.Body, &rec)
+		if row == nil {
+			return core.Errorf(core.CodeNotFound, "there is no %s %s", kind, id)
+		}
+		instance = row.in.instance
+		return json.Unmarshal(row.Body, &rec)
+	})
+	return rec, instance, err
 }
 
 // Sessions implements Store.
@@ -409,34 +405,31 @@ func memList[T any](ctx context.Context, m *Store, kind core.ResourceKind, q cor
 	if err != nil {
 		return nil, err
 	}
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var rows []*memRow
-	for _, r := range d.rows {
-		if r.Kind == kind && r.matches(q) && (q.Before == "" || before(r.position(), end)) {
-			rows = append(rows, r)
+	return locked(ctx, m, func(d *memData) ([]T, error) {
+		var rows []*memRow
+		for _, r := range d.rows {
+			if r.Kind == kind && r.matches(q) && (q.Before == "" || before(r.position(), end)) {
+				rows = append(rows, r)
+			}
 		}
-	}
-	slices.SortFunc(rows, func(a, b *memRow) int {
-		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.ID, a.ID), strings.Compare(a.owner, b.owner))
+		slices.SortFunc(rows, func(a, b *memRow) int {
+			return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.ID, a.ID), strings.Compare(a.owner, b.owner))
+		})
+		rows = rows[:min(len(rows), pageRows(q.Limit))]
+		out := make([]T, len(rows))
+		for i, r := range rows {
+			if err := json.Unmarshal(r.Body, &out[i]); err != nil {
+				return nil, core.Errorf(core.CodeStoreFailed, "reading %s %s: %w", kind, r.ID, err)
+			}
+			own(&out[i], r.in.instance)
+		}
+		return out, nil
 	})
-	rows = rows[:min(len(rows), pageRows(q.Limit))]
-	out := make([]T, len(rows))
-	for i, r := range rows {
-		if err := json.Unmarshal(r.Body, &out[i]); err != nil {
-			return nil, core.Errorf(core.CodeStoreFailed, "reading %s %s: %w", kind, r.ID, err)
-		}
-		own(&out[i], r.in.instance)
-	}
-	return out, nil
 }
 
 func (r *memRow) position() core.Position { return core.Position{At: r.Created, ID: r.ID} }
 
-// before says whether p comes on a later page than one that ended with c.
+// before reports whether p is on a later page than one that ended with c.
 func before(p, c core.Position) bool {
 	return cmp.Or(p.At.Compare(c.At), strings.Compare(p.ID, c.ID)) < 0
 }
@@ -454,145 +447,115 @@ func (r *memRow) matches(q core.ListQuery) bool {
 
 // Delete implements Store.
 func (m *Store) Delete(ctx context.Context, owner, id string) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	if a := d.aggregates[ownedID{owner, id}]; a != nil {
-		d.drop(a)
-	}
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		if a := d.aggregates[ownedID{owner, id}]; a != nil {
+			d.drop(a)
+		}
+		return nil
+	})
 }
 
 // Trim implements Store.
 func (m *Store) Trim(ctx context.Context, owner, resource string, before uint64) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	if a := d.aggregates[ownedID{owner, resource}]; a != nil {
-		n, _ := slices.BinarySearchFunc(a.events, before, func(ev core.Event, seq uint64) int { return cmp.Compare(ev.Seq, seq) })
-		d.dropEvents(a, n)
-	}
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		if a := d.aggregates[ownedID{owner, resource}]; a != nil {
+			n, _ := slices.BinarySearchFunc(a.events, before, func(ev core.Event, seq uint64) int { return cmp.Compare(ev.Seq, seq) })
+			d.dropEvents(a, n)
+		}
+		return nil
+	})
 }
 
 // Key implements Store.
 func (m *Store) Key(ctx context.Context, owner, tool, key string) (core.KeyRecord, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return core.KeyRecord{}, err
-	}
-	defer d.mu.Unlock()
-	k, ok := d.keys[keyID{owner, tool, key}]
-	if !ok {
-		return core.KeyRecord{}, core.Errorf(core.CodeNotFound, "the idempotency key is free")
-	}
-	return k, nil
+	return locked(ctx, m, func(d *memData) (core.KeyRecord, error) {
+		k, ok := d.keys[keyID{owner, tool, key}]
+		if !ok {
+			return core.KeyRecord{}, core.Errorf(core.CodeNotFound, "the idempotency key is free")
+		}
+		return k, nil
+	})
 }
 
 // PutKey implements Store.
 func (m *Store) PutKey(ctx context.Context, k core.KeyRecord) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	id := keyID{k.Owner, k.Tool, k.Key}
-	if _, used := d.keys[id]; used {
-		return &core.ConflictError{Kind: "key", ID: k.Key}
-	}
-	k.At = core.StoredTime(k.At)
-	d.keys[id] = k
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		id := keyID{k.Owner, k.Tool, k.Key}
+		if _, used := d.keys[id]; used {
+			return &core.ConflictError{Kind: "key", ID: k.Key}
+		}
+		k.At = core.StoredTime(k.At)
+		d.keys[id] = k
+		return nil
+	})
 }
 
 // DeleteKey implements Store.
 func (m *Store) DeleteKey(ctx context.Context, owner, tool, key string) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	delete(d.keys, keyID{owner, tool, key})
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		delete(d.keys, keyID{owner, tool, key})
+		return nil
+	})
 }
 
 // SweepKeys implements Store.
 func (m *Store) SweepKeys(ctx context.Context, before time.Time) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	maps.DeleteFunc(d.keys, func(_ keyID, k core.KeyRecord) bool { return k.At.Before(before) })
-	maps.DeleteFunc(d.answers, func(_ string, a core.Answer) bool { return a.At.Before(before) })
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		maps.DeleteFunc(d.keys, func(_ keyID, k core.KeyRecord) bool { return k.At.Before(before) })
+		maps.DeleteFunc(d.answers, func(_ string, a core.Answer) bool { return a.At.Before(before) })
+		return nil
+	})
 }
 
 // Claim implements Store.
 func (m *Store) Claim(ctx context.Context, owner, id, from, to string) (bool, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.mu.Unlock()
-	a := d.aggregates[ownedID{owner, id}]
-	if a == nil || a.instance != from {
-		return false, nil
-	}
-	a.instance = to
-	return true, nil
+	return locked(ctx, m, func(d *memData) (bool, error) {
+		a := d.aggregates[ownedID{owner, id}]
+		if a == nil || a.instance != from {
+			return false, nil
+		}
+		a.instance = to
+		return true, nil
+	})
 }
 
 // PutChild implements ChildLog.
 func (m *Store) PutChild(ctx context.Context, c core.Child) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	c.At = core.StoredTime(c.At)
-	d.children[childID{c.Instance, c.PID}] = c
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		c.At = core.StoredTime(c.At)
+		d.children[childID{c.Instance, c.PID}] = c
+		return nil
+	})
 }
 
 // DeleteChild implements ChildLog.
 func (m *Store) DeleteChild(ctx context.Context, instance string, pid int) error {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.mu.Unlock()
-	delete(d.children, childID{instance, pid})
-	return nil
+	return m.do(ctx, func(d *memData) error {
+		delete(d.children, childID{instance, pid})
+		return nil
+	})
 }
 
 // Children implements ChildLog.
 func (m *Store) Children(ctx context.Context, instance string) ([]core.Child, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var out []core.Child
-	for _, c := range d.children {
-		if instance == "" || c.Instance == instance {
-			out = append(out, c)
+	return locked(ctx, m, func(d *memData) ([]core.Child, error) {
+		var out []core.Child
+		for _, c := range d.children {
+			if instance == "" || c.Instance == instance {
+				out = append(out, c)
+			}
 		}
-	}
-	slices.SortFunc(out, func(a, b core.Child) int {
-		return cmp.Or(strings.Compare(a.Instance, b.Instance), cmp.Compare(a.PID, b.PID))
+		slices.SortFunc(out, func(a, b core.Child) int {
+			return cmp.Or(strings.Compare(a.Instance, b.Instance), cmp.Compare(a.PID, b.PID))
+		})
+		return out, nil
 	})
-	return out, nil
 }
 
 // Instance implements Instances.
 func (m *Store) Instance() string { return m.instance }
 
-// Alive implements Instances: an instance lives until its store is closed.
+// Alive implements Instances: an instance is alive until its store is closed.
 func (m *Store) Alive(instance string) bool {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()

@@ -11,51 +11,42 @@ import (
 
 // DeleteEnded implements Store.
 func (m *Store) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.mu.Unlock()
-	a := d.aggregates[ownedID{owner, id}]
-	if a == nil || a.instance != instance || a.lastSeq != last {
-		return false, nil
-	}
-	if row := d.rows[rowID{a.kind, a.ownedID}]; row == nil || row.Live {
-		return false, nil
-	}
-	d.drop(a)
-	return true, nil
+	return locked(ctx, m, func(d *memData) (bool, error) {
+		a := d.aggregates[ownedID{owner, id}]
+		if a == nil || a.instance != instance || a.lastSeq != last {
+			return false, nil
+		}
+		if row := d.rows[rowID{a.kind, a.ownedID}]; row == nil || row.Live {
+			return false, nil
+		}
+		d.drop(a)
+		return true, nil
+	})
 }
 
 // Ended implements Store.
 func (m *Store) Ended(ctx context.Context, limit int) ([]core.EndedResource, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.mu.Unlock()
-	var out []core.EndedResource
-	for _, a := range d.aggregates {
-		if row := d.rows[rowID{a.kind, a.ownedID}]; row != nil && !row.Live {
-			out = append(out, core.EndedResource{Owner: a.owner, ID: a.id, Kind: a.kind, Instance: a.instance, LastSeq: a.lastSeq, At: row.Ended})
+	return locked(ctx, m, func(d *memData) ([]core.EndedResource, error) {
+		var out []core.EndedResource
+		for _, a := range d.aggregates {
+			if row := d.rows[rowID{a.kind, a.ownedID}]; row != nil && !row.Live {
+				out = append(out, core.EndedResource{Owner: a.owner, ID: a.id, Kind: a.kind, Instance: a.instance, LastSeq: a.lastSeq, At: row.Ended})
+			}
 		}
-	}
-	slices.SortFunc(out, func(x, y core.EndedResource) int {
-		return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID), strings.Compare(x.Owner, y.Owner))
+		slices.SortFunc(out, func(x, y core.EndedResource) int {
+			return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID), strings.Compare(x.Owner, y.Owner))
+		})
+		return out[:min(len(out), pageRows(limit))], nil
 	})
-	return out[:min(len(out), pageRows(limit))], nil
 }
 
 // Size implements Store.
 func (m *Store) Size(ctx context.Context) (int64, error) {
-	d, err := m.lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer d.mu.Unlock()
-	n := d.bytes
-	for _, r := range d.rows {
-		n += len(r.Body)
-	}
-	return int64(n), nil
+	return locked(ctx, m, func(d *memData) (int64, error) {
+		n := d.bytes
+		for _, r := range d.rows {
+			n += len(r.Body)
+		}
+		return int64(n), nil
+	})
 }

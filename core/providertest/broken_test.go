@@ -84,7 +84,7 @@ func (c *rewritten) Send(op core.Op) error {
 	return c.Conn.Send(op)
 }
 
-// rewriting gives Conns whose notices of type N go through f.
+// rewriting returns Conns whose notices of type N are replaced by f's.
 func rewriting[N core.Notice](f func(N) []core.Notice) func(core.Conn) core.Conn {
 	return func(c core.Conn) core.Conn {
 		return &rewritten{Conn: c, rewrite: func(n core.Notice) []core.Notice {
@@ -96,7 +96,7 @@ func rewriting[N core.Notice](f func(N) []core.Notice) func(core.Conn) core.Conn
 	}
 }
 
-// respelling gives Conns whose content of type P goes through f; nil drops it.
+// respelling returns Conns whose content of type P is replaced by f's; nil drops it.
 func respelling[P core.Payload](f func(P) core.Payload) func(core.Conn) core.Conn {
 	return rewriting(func(c core.Content) []core.Notice {
 		if p, ok := c.Payload.(P); ok {
@@ -196,7 +196,7 @@ func demoConfig(p core.Provider) Config {
 	}
 }
 
-// The builders below give providers with one fault, or with that of each of
+// The builders below return providers with one fault, or with that of each of
 // the others inside it too.
 
 type builder = func(<-chan struct{}) *brokenProvider

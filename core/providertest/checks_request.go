@@ -17,8 +17,8 @@ var requestChecks = []Check{
 	{"an answer that nobody waits for is refused", checkStrayAnswer},
 }
 
-// checked is a response as core hands it to an adapter. One that the request
-// does not offer stays as it is, and the agent's outcome tells.
+// checked returns a response as core sends it to an adapter. One that the
+// request does not offer is unchanged, and the check fails by its outcome.
 func checked(spec core.RequestSpec, r core.Response) core.Response {
 	r, _ = core.CheckResponse(spec, r)
 	return r

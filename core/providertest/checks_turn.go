@@ -123,7 +123,7 @@ func checkTool(e *Env) error {
 	})
 }
 
-// turnCodes are what Result.Error of a provider's verdict may say.
+// turnCodes are the codes that Result.Error of a provider's verdict may have.
 var turnCodes = map[core.Code]bool{
 	core.TurnProviderError: true,
 	core.TurnAuthRequired:  true,

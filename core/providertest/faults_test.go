@@ -23,7 +23,7 @@ func check(t *testing.T, name string) Check {
 	return Check{}
 }
 
-// fault is one way to be broken: the check that finds it and what that says.
+// fault is one way to be broken: the check that finds it and a part of its error.
 type fault struct {
 	name   string
 	check  string

@@ -69,7 +69,7 @@ func (e *Env) with(do func(*link) error) error {
 	return l.end(err)
 }
 
-// end closes the Conn and gives err, or what was wrong with the closing. A
+// end closes the Conn and returns err, or the error of closing it. A
 // failed closing is never hidden by a skip.
 func (l *link) end(err error) error {
 	shown := l.trail.behind(err)
@@ -145,7 +145,7 @@ type violation struct{ error }
 
 func (v violation) Unwrap() error { return v.error }
 
-// errHung says that Recv did not heed its context.
+// errHung is the error of a Recv that did not return when its context ended.
 var errHung = errors.New("Recv ignores its context")
 
 // next reads one notice through the watch. For names what is waited for.

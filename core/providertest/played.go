@@ -81,7 +81,7 @@ func (p played) text() string {
 	return text
 }
 
-// says wants a completed turn with the text in its last message.
+// says returns an error unless the turn completed with the text in its last message.
 func (p played) says(want string) error {
 	if err := p.verdict(core.VerdictCompleted); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (p played) says(want string) error {
 	return nil
 }
 
-// payloads gives the turn's content of type P.
+// payloads yields the turn's content of type P.
 func payloads[P core.Payload](p played) func(yield func(P) bool) {
 	return func(yield func(P) bool) {
 		for _, n := range p.notices {

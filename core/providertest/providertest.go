@@ -10,7 +10,7 @@
 //		})
 //	}
 //
-// The suite knows no agent: Prompts says which prompt makes this one speak,
+// The suite knows no agent: Prompts has the prompt that makes this one speak,
 // use a tool, ask, or take its time. A behaviour without a prompt is skipped
 // with its reason, and must agree with the provider's Capabilities.
 //
@@ -42,7 +42,7 @@ const DefaultTimeout = 30 * time.Second
 // Config is a provider under test.
 type Config struct {
 	Provider core.Provider
-	// Session gives the configuration of a check's session. It is called once
+	// Session returns the configuration of a check's session. It is called once
 	// for each check; a check that resumes uses the same one again.
 	Session func(t testing.TB) core.SessionConfig
 	Prompts Prompts
@@ -54,12 +54,12 @@ type Config struct {
 	Leaks []goleak.Option
 }
 
-// Prompts say what makes the agent do a thing. An empty one says that it
+// Prompts are the prompts that make the agent do a thing. An empty one means that it
 // cannot be made to. Say is required.
 type Prompts struct {
 	// Say makes the agent's last message contain the text, one line.
 	Say func(text string) string
-	// Stream makes it say a message in at least n pieces.
+	// Stream makes it send a message in at least n pieces.
 	Stream func(n int) string
 	// Think makes it reason visibly, Run use a tool that needs no approval and
 	// succeeds, Approve ask for an approval before a tool, Ask ask a question,
@@ -85,7 +85,7 @@ type Env struct {
 	Launch core.SessionConfig
 }
 
-// skip is the reason why a check says nothing about this provider.
+// skip is the reason why a check does not apply to this provider.
 type skip struct{ reason string }
 
 func (s skip) Error() string { return "skipped: " + s.reason }
@@ -145,7 +145,7 @@ func (e *Env) capabilities() (core.Capabilities, error) {
 	return ts.Capabilities, nil
 }
 
-// need says whether a check of a capability can run: nil, a skip, or the
+// need reports whether a check of a capability can run: nil, a skip, or the
 // error that the prompts and the capabilities disagree.
 func (e *Env) need(what string, pick func(core.Capabilities) core.Support, prompted bool) error {
 	caps, err := e.capabilities()
@@ -163,7 +163,7 @@ func (e *Env) need(what string, pick func(core.Capabilities) core.Support, promp
 	return nil
 }
 
-// able says whether a check of a capability that needs no prompt of its own
+// able reports whether a check of a capability that needs no prompt of its own
 // can run.
 func (e *Env) able(what string, pick func(core.Capabilities) core.Support) error {
 	caps, err := e.capabilities()

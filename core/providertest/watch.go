@@ -68,7 +68,7 @@ func (w *Watch) Refused(op core.Op) {
 	}
 }
 
-// Unanswered gives an error that names an op which has had no OpDone.
+// Unanswered returns an error that names an op which has had no OpDone.
 func (w *Watch) Unanswered() error {
 	for _, id := range slices.Sorted(maps.Keys(w.ops)) {
 		if s := w.ops[id]; !s.done {
@@ -78,7 +78,7 @@ func (w *Watch) Unanswered() error {
 	return nil
 }
 
-// See takes the next notice and gives an error when it breaks a rule.
+// See takes the next notice and returns an error when it breaks a rule.
 func (w *Watch) See(n core.Notice) error {
 	switch n := n.(type) {
 	case core.OpDone:
@@ -208,7 +208,7 @@ var actionsOf = map[core.RequestKind][]core.Action{
 	core.KindMCPElicitation:     {core.ActionAnswer, core.ActionDeny, core.ActionCancel},
 }
 
-// checkSpec says what a caller could not answer in a request.
+// checkSpec returns what a caller could not answer in a request.
 func checkSpec(s core.RequestSpec) error {
 	allowed, ok := actionsOf[s.Kind]
 	if !ok {

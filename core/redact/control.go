@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Plain gives text that does nothing but print, however a terminal reads it:
-// control characters, from C0 to C1, stand there as \u001b does, but for line
-// ends and tabs. It changes nothing in JSON but how such a character is spelled.
+// Plain returns s as text that a terminal only prints: control characters, C0
+// and C1, are spelled like \u001b, but for line ends and tabs. In JSON it changes
+// nothing but the spelling of such characters.
 func Plain(s string) string {
 	at := controlAt(s)
 	if at == len(s) {
@@ -33,7 +33,7 @@ func Plain(s string) string {
 	return b.String()
 }
 
-// controlAt is where the first control character of s stands, or its length.
+// controlAt returns the index of the first control character of s, or len(s).
 func controlAt(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

@@ -2,7 +2,7 @@ package redact
 
 import "unicode/utf8"
 
-// EscapeStripper takes terminal control sequences out of a stream of output: colours,
+// EscapeStripper removes terminal control sequences from a stream of output: colours,
 // cursor moves, titles, and control characters that print nothing. Line ends,
 // carriage returns, tabs and all text stay. A sequence may be cut anywhere
 // between two pieces. The zero value is at the beginning of a stream.
@@ -22,11 +22,11 @@ const (
 	escOne             // ESC ( and the like: one more byte
 )
 
-// MaxEscape is the longest sequence that is taken out, in bytes. What goes on
-// for longer is text behind a lone ESC.
+// MaxEscape is the longest sequence that is removed, in bytes. What is longer is
+// text after a lone ESC.
 const MaxEscape = 4096
 
-// Strip gives the next piece of a stream without its control sequences.
+// Strip returns the next piece of a stream without its control sequences.
 func (e *EscapeStripper) Strip(p []byte) []byte {
 	out := make([]byte, 0, len(p))
 	for _, c := range p {
@@ -42,7 +42,7 @@ func (e *EscapeStripper) Strip(p []byte) []byte {
 	return out
 }
 
-// hides reads the next byte and says whether it is not shown. A backspace is
+// hides reads the next byte and reports whether it is not shown. A backspace is
 // not hidden: it acts on the text.
 func (e *EscapeStripper) hides(c byte) bool {
 	if e.state == escNone {

@@ -11,17 +11,18 @@ import (
 // maxNesting is how deep JSON inside JSON strings is looked into.
 const maxNesting = 4
 
-// JSON gives raw with every secret in its strings replaced, and every string
+// JSON returns raw with every secret in its strings replaced, and every string
 // under a key that SecretName names. Order, numbers, white space and structure
 // stay as they are; it returns raw itself when nothing changed. JSON that
-// stands in a string is looked into as well. What is not JSON is read as text.
+// is the text of a string is looked through as well. What is not JSON is read
+// as text.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return r.walk(raw, jsonWalk{names: true})
 }
 
-// SecretsIn gives the strings of a JSON configuration that stand under names
+// SecretsIn returns the strings of a JSON configuration that are under names
 // which look secret, such as the variables and headers of an MCP server. Of a
-// header with a scheme ("Bearer ...") it gives what follows, too.
+// header with a scheme ("Bearer ...") it returns what follows, too.
 func SecretsIn(raw json.RawMessage) []string {
 	var secrets []string
 	w := jsonWalk{r: noSecrets, names: true, take: func(s string) {
@@ -63,8 +64,10 @@ func (r *Redactor) walk(raw json.RawMessage, w jsonWalk) json.RawMessage {
 // order and spelling of all else stay.
 type jsonWalk struct {
 	r     *Redactor
-	names bool // keys say what is secret
+	names bool // keys name what is secret
 	depth int  // of JSON in strings
+
+	partial bool // the text is the beginning of a longer one
 
 	// subst, when set, sees every decoded string first; true means that it has
 	// dealt with it.
@@ -83,10 +86,10 @@ type jsonWalk struct {
 type jsonLevel struct {
 	object bool
 	secret bool // strings right in here are secret
-	pair   bool // a name in here says that its value is secret
+	pair   bool // a name in here makes its value secret
 }
 
-// text gives the rewritten text, and false when s is not JSON.
+// text returns the rewritten text, and false when s is not JSON.
 func (w *jsonWalk) text(s string) (string, bool) {
 	var out []byte
 	kept := 0
@@ -100,6 +103,9 @@ func (w *jsonWalk) text(s string) (string, bool) {
 			continue
 		}
 		end := stringEnd(s, i)
+		if end < 0 && w.partial {
+			return string(append(append(out, s[kept:i]...), w.rest(s[i:])...)), true
+		}
 		if end < 0 {
 			return "", false
 		}
@@ -114,7 +120,7 @@ func (w *jsonWalk) text(s string) (string, bool) {
 		}
 		i = end
 	}
-	if len(w.stack) > 0 {
+	if len(w.stack) > 0 && !w.partial {
 		return "", false
 	}
 	if out == nil {
@@ -123,7 +129,7 @@ func (w *jsonWalk) text(s string) (string, bool) {
 	return string(append(out, s[kept:]...)), true
 }
 
-// structure follows a byte outside strings, and says whether JSON may have it.
+// structure follows a byte outside strings and reports whether JSON may have it.
 func (w *jsonWalk) structure(c byte) bool {
 	switch c {
 	case '{', '[':
@@ -176,7 +182,7 @@ func (w *jsonWalk) literal(lit string) (string, bool) {
 	return quote(now), true
 }
 
-// meetKey remembers what a key says about the value that follows.
+// meetKey notes whether a key makes the value that follows secret.
 func (w *jsonWalk) meetKey(key string) {
 	if !w.names {
 		return
@@ -222,7 +228,7 @@ func (w *jsonWalk) value(s string) string {
 	return s
 }
 
-// unquote gives what a JSON string says.
+// unquote returns the text of a JSON string.
 func unquote(lit string) (s string, ok bool) {
 	if strings.IndexByte(lit, '\\') < 0 {
 		return lit[1 : len(lit)-1], true
@@ -237,7 +243,7 @@ func looksJSON(s string) bool {
 	return len(s) > 2 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')
 }
 
-// stringEnd gives the index after the string that begins at i, or -1.
+// stringEnd returns the index after the string that begins at i, or -1.
 func stringEnd(s string, i int) int {
 	for i++; ; {
 		j := strings.IndexByte(s[i:], '"')
@@ -255,7 +261,7 @@ func stringEnd(s string, i int) int {
 	}
 }
 
-// Error gives e without secrets, in its cause and details as well. It returns
+// Error returns e without secrets, in its cause and details as well. It returns
 // e itself when there are none.
 func (r *Redactor) Error(e *core.Error) *core.Error {
 	if e == nil {
@@ -283,7 +289,7 @@ func (r *Redactor) Error(e *core.Error) *core.Error {
 	return &c
 }
 
-// TurnError gives e without secrets; it returns e itself when there are none.
+// TurnError returns e without secrets: e itself when there are none.
 func (r *Redactor) TurnError(e *core.TurnError) *core.TurnError {
 	if e == nil {
 		return nil

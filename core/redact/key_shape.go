@@ -6,7 +6,7 @@ import "strings"
 type shape struct {
 	prefix string
 	fold   bool // the prefix may be in either case
-	word   bool // it must not stand inside a word
+	word   bool // it must not be inside a word
 	class  class
 	min    int  // so many bytes of the class make it certain
 	strong bool // one of the first of them must be a digit or a capital
@@ -16,7 +16,7 @@ type shape struct {
 // strongWindow is how far a strong byte is looked for.
 const strongWindow = 24
 
-// shapes are the keys that are known by sight. A prefix alone is never enough:
+// shapes are the keys that are known by their form. A prefix alone is never enough:
 // people and agents write about keys all day.
 var shapes = []shape{
 	{prefix: "sk-", word: true, class: base64url, min: 16, strong: true},
@@ -48,7 +48,7 @@ var shapes = []shape{
 	{prefix: "-----BEGIN ", class: pemBody, verify: verifyPEM},
 }
 
-// pairs gives the two bytes, in every case, that the shape may begin with.
+// pairs returns the two bytes, in every case, that the shape may begin with.
 func (sh *shape) pairs() []string {
 	p := sh.prefix[:2]
 	if !sh.fold {
@@ -58,7 +58,7 @@ func (sh *shape) pairs() []string {
 	return []string{l, u, u[:1] + l[1:], l[:1] + u[1:]}
 }
 
-// match says whether s begins with the shape. It answers only what no further
+// match reports whether s begins with the shape. It decides only what no further
 // text can change.
 func (sh *shape) match(s string, final bool) found {
 	n := min(len(s), len(sh.prefix))
@@ -130,12 +130,12 @@ func verifyBearer(s string, final bool) found {
 	return found{keep: k, cover: n - k}
 }
 
-// verifyJWT wants a header and the beginning of the part after its dot: what
+// verifyJWT requires a header and the beginning of the part after its dot: what
 // begins with eyJ alone may be any JSON in base64.
 func verifyJWT(s string, final bool) found {
 	const (
 		part   = 8
-		header = maxShapeHold - 128 // the rest is for what stands around it
+		header = maxShapeHold - 128 // the rest is for what surrounds it
 	)
 	n := 0
 	for n < len(s) && n < header && base64url.has(s[n]) {
@@ -159,10 +159,10 @@ func verifyJWT(s string, final bool) found {
 	return found{cover: n}
 }
 
-// urlPrefix stands between a URL's scheme and its host.
+// urlPrefix is what separates a URL's scheme from its host.
 const urlPrefix = "://"
 
-// verifyURL wants a name and a password before the host of a URL, and keeps the
+// verifyURL requires a name and a password before the host of a URL, and keeps the
 // name. An unescaped @ in either is theirs, and not the end.
 func verifyURL(s string, final bool) found {
 	const most = 256
@@ -185,7 +185,7 @@ func verifyURL(s string, final bool) found {
 	return found{keep: colon + 1, cover: at - colon - 1}
 }
 
-// verifyPEM wants the rest of a private key's first line, a line break, and the
+// verifyPEM requires the rest of a private key's first line, a line break, and the
 // beginning of a body.
 func verifyPEM(s string, final bool) found {
 	const body = 9 // "Proc-Type" is the shortest first word
@@ -227,7 +227,7 @@ var pemLabels = []string{
 	"OPENSSH PRIVATE KEY-----", "ENCRYPTED PRIVATE KEY-----", "PGP PRIVATE KEY BLOCK-----",
 }
 
-// pemLabel gives the length of the label that s begins with, or 0.
+// pemLabel returns the length of the label that s begins with, or 0.
 func pemLabel(s string) int {
 	for _, l := range pemLabels {
 		if strings.HasPrefix(s, l) {
@@ -237,7 +237,7 @@ func pemLabel(s string) int {
 	return 0
 }
 
-// pemLabelBegins says whether s is the beginning of a label.
+// pemLabelBegins reports whether s is the beginning of a label.
 func pemLabelBegins(s string) bool {
 	for _, l := range pemLabels {
 		if strings.HasPrefix(l, s) {
@@ -247,7 +247,7 @@ func pemLabelBegins(s string) bool {
 	return false
 }
 
-// pemEnd gives the length of a private key's last line at the start of s.
+// pemEnd returns the length of a private key's last line at the start of s.
 func pemEnd(s string, final bool) (n int, wait bool) {
 	const end = "-----END "
 	if len(s) < len(end) {

@@ -9,7 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// boundText is String for what an agent says at whatever length: of a text beyond
+// boundText is String for a text of any length: of a text beyond
 // MaxText the middle is cut out, so that no later copy is longer. It is looked
 // through piece by piece, all of it, since a secret may begin before what is
 // kept.
@@ -24,7 +24,7 @@ func (r *Redactor) boundText(s string) string {
 	return m.String()
 }
 
-// writeLong is write for a text of whatever length.
+// writeLong is write for a text of any length.
 func (f *TextFilter) writeLong(text string) string {
 	if len(text) <= core.MaxText {
 		return f.write(text, false)
@@ -42,7 +42,7 @@ func (f *TextFilter) long(text string, m *middle) {
 	}
 }
 
-// boundJSON is JSON for a value of whatever length: one beyond MaxText is kept as a
+// boundJSON is JSON for a value of any length: one beyond MaxText is kept as a
 // frame is.
 func (r *Redactor) boundJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) > core.MaxText {
@@ -51,7 +51,7 @@ func (r *Redactor) boundJSON(raw json.RawMessage) json.RawMessage {
 	return r.JSON(raw)
 }
 
-// middle takes a text in pieces and gives it whole when it is at most MaxText
+// middle takes a text in pieces and returns it whole when it is at most MaxText
 // long, else its beginning and its end with a mark of what is missing between,
 // in characters and never in halves of them.
 type middle struct {
@@ -101,7 +101,7 @@ func (m *middle) drop() {
 	m.tail = m.tail[:copy(m.tail, m.tail[n:])]
 }
 
-// String gives the text.
+// String returns the text.
 func (m *middle) String() string {
 	if len(m.tail) > half {
 		m.drop()

@@ -13,12 +13,15 @@ import (
 // secret that is cut right there could be missed.
 const maxStreams = 256
 
-// NoticeFilter takes secrets out of the notices of one conversation. The
+// NoticeFilter removes secrets from the notices of one conversation. The
 // deltas of an item are one text: it holds back the end of a delta only as far
-// as that may be the beginning of a secret, gives it out with the next delta,
+// as that may be the beginning of a secret, returns it with the next delta,
 // and at the latest right before the event that ends the item or the turn. It
 // is used by one goroutine.
 type NoticeFilter struct {
+	// DropRaw removes the provider's frames.
+	DropRaw bool
+
 	r       *Redactor
 	streams map[streamKey]*TextFilter
 	order   []streamKey // oldest first
@@ -30,14 +33,14 @@ type streamKey struct {
 	typ        core.EventType
 }
 
-// Filter makes the filter of one conversation.
+// Filter returns a filter for one conversation.
 func (r *Redactor) Filter() *NoticeFilter {
 	return &NoticeFilter{r: r, streams: map[streamKey]*TextFilter{}}
 }
 
-// Filter gives what may be known of n: deltas that were held back and now must
-// come, then n itself without secrets. It never swallows a notice; of a delta
-// that is held back whole the text is empty. The slice is valid until the next
+// Filter returns n without secrets, after the deltas that were held back and
+// must come before it. It drops no notice; of a delta that is held back whole
+// the text is empty. The slice is valid until the next
 // call.
 func (f *NoticeFilter) Filter(n core.Notice) []core.Notice {
 	clear(f.out)
@@ -48,14 +51,15 @@ func (f *NoticeFilter) Filter(n core.Notice) []core.Notice {
 		f.content(n, same)
 	case core.TurnEnded:
 		f.flush(func(k streamKey) bool { return k.turn == n.Turn })
-		f.out = append(f.out, f.r.ended(n))
+		n.Result, n.Raw = f.r.Result(n.Result), f.frame(n.Raw)
+		f.out = append(f.out, n)
 	default:
-		f.out = append(f.out, f.r.notice(n))
+		f.out = append(f.out, f.notice(n))
 	}
 	return f.out
 }
 
-// Flush gives all that is still held back, for the end of the conversation.
+// Flush returns all that is still held back, for the end of the conversation.
 // The slice is valid until the next call.
 func (f *NoticeFilter) Flush() []core.Notice {
 	clear(f.out)
@@ -64,22 +68,14 @@ func (f *NoticeFilter) Flush() []core.Notice {
 	return f.out
 }
 
-// content takes n, which same is, too: that is given out where nothing changed,
-// so that no delta is boxed again.
+// content filters n. same is n as an interface value: it is returned where
+// nothing changed, so that a delta is not allocated again.
 func (f *NoticeFilter) content(n core.Content, same core.Notice) {
+	if item, text, ok := core.DeltaParts(n.Payload); ok {
+		f.delta(n, same, item, text)
+		return
+	}
 	switch p := n.Payload.(type) {
-	case core.MessageDelta:
-		f.delta(n, same, p.Item, p.Text)
-		return
-	case core.ReasoningDelta:
-		f.delta(n, same, p.Item, p.Text)
-		return
-	case core.ToolDelta:
-		f.delta(n, same, p.Item, p.Text)
-		return
-	case core.CommandOutputDelta:
-		f.delta(n, same, p.Item, p.Text)
-		return
 	case core.Message:
 		f.endItem(n.Turn, p.Item, core.TypeMessageDelta)
 	case core.Reasoning:
@@ -92,7 +88,7 @@ func (f *NoticeFilter) content(n core.Content, same core.Notice) {
 			return
 		}
 	}
-	n.Payload, n.Raw = f.r.Payload(n.Payload), f.r.boundFrame(n.Raw)
+	n.Payload, n.Raw = f.r.Payload(n.Payload), f.frame(n.Raw)
 	f.out = append(f.out, n)
 }
 
@@ -115,10 +111,10 @@ func (f *NoticeFilter) delta(n core.Content, same core.Notice, item, text string
 		return
 	}
 	if shown != text {
-		n.Raw = f.r.deltaRaw(n.Raw, text, shown)
+		n.Raw = f.deltaFrame(n.Raw, text, shown)
 		n.Payload = deltaOf(n.Payload.EventType(), item, shown)
 	} else {
-		n.Raw = f.r.boundFrame(n.Raw)
+		n.Raw = f.frame(n.Raw)
 	}
 	f.out = append(f.out, n)
 }
@@ -146,7 +142,7 @@ func (f *NoticeFilter) endItem(turn, item string, types ...core.EventType) {
 	})
 }
 
-// flush ends the streams that end says, oldest first.
+// flush ends the streams that end reports true for, oldest first.
 func (f *NoticeFilter) flush(end func(streamKey) bool) {
 	f.order = slices.DeleteFunc(f.order, func(k streamKey) bool {
 		if !end(k) {
@@ -173,20 +169,28 @@ func deltaOf(t core.EventType, item, text string) core.Payload {
 	return core.MessageDelta{Item: item, Text: text}
 }
 
-// deltaRaw rewrites the frame of a delta whose text was changed: the frame
+// frame returns what is kept of a frame.
+func (f *NoticeFilter) frame(raw json.RawMessage) json.RawMessage {
+	if f.DropRaw {
+		return nil
+	}
+	return f.r.boundFrame(raw)
+}
+
+// deltaFrame rewrites the frame of a delta whose text was changed: the frame
 // alone does not show a secret that was cut over two of them. The text is
 // looked for as it is and in base64; a frame that has it in neither form is
 // not kept.
-func (r *Redactor) deltaRaw(raw json.RawMessage, text, shown string) json.RawMessage {
+func (f *NoticeFilter) deltaFrame(raw json.RawMessage, text, shown string) json.RawMessage {
 	switch {
-	case len(raw) == 0:
-		return raw
+	case len(raw) == 0 || f.DropRaw:
+		return nil
 	case len(raw) > core.MaxRaw: // its beginning may be the end of a secret
 		return core.TruncatedFrame(len(raw), Redacted)
 	}
 	found := false
 	coded := base64.StdEncoding.EncodeToString([]byte(text))
-	raw = r.walk(raw, jsonWalk{names: true, subst: func(s string) (string, bool) {
+	raw = f.r.walk(raw, jsonWalk{names: true, subst: func(s string) (string, bool) {
 		switch s {
 		case text:
 			found = true
@@ -200,32 +204,27 @@ func (r *Redactor) deltaRaw(raw json.RawMessage, text, shown string) json.RawMes
 	if !found {
 		return json.RawMessage(quote(Redacted))
 	}
-	return raw
+	return core.JsonFrame(raw)
 }
 
 // notice is for all that is neither content nor the end of a turn.
-func (r *Redactor) notice(n core.Notice) core.Notice {
+func (f *NoticeFilter) notice(n core.Notice) core.Notice {
 	switch n := n.(type) {
 	case core.OpDone:
-		n.Err, n.Raw = r.Error(n.Err), r.boundFrame(n.Raw)
+		n.Err, n.Raw = f.r.Error(n.Err), f.frame(n.Raw)
 		return n
 	case core.TurnBegan:
-		n.Prompt, n.Raw = r.boundText(n.Prompt), r.boundFrame(n.Raw)
+		n.Prompt, n.Raw = f.r.boundText(n.Prompt), f.frame(n.Raw)
 		return n
 	case core.RequestRaised:
-		n.Spec, n.Raw = r.RequestSpec(n.Spec), r.boundFrame(n.Raw)
+		n.Spec, n.Raw = f.r.RequestSpec(n.Spec), f.frame(n.Raw)
 		return n
 	case core.RequestWithdrawn:
-		n.Raw = r.boundFrame(n.Raw)
+		n.Raw = f.frame(n.Raw)
 		return n
 	case core.SessionChanged:
-		n.Model, n.Raw = r.String(n.Model), r.boundFrame(n.Raw)
+		n.Model, n.Raw = f.r.String(n.Model), f.frame(n.Raw)
 		return n
 	}
-	return n
-}
-
-func (r *Redactor) ended(n core.TurnEnded) core.TurnEnded {
-	n.Result, n.Raw = r.Result(n.Result), r.boundFrame(n.Raw)
 	return n
 }

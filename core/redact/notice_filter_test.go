@@ -65,6 +65,26 @@ func TestEveryNoticeIsRedacted(t *testing.T) {
 	}
 }
 
+func TestEveryNoticesFrameIsJSONOfABoundedLengthOrDropped(t *testing.T) {
+	for _, n := range []core.Notice{core.OpDone{}, core.TurnBegan{}, core.RequestRaised{}, core.RequestWithdrawn{}, core.TurnEnded{}, core.SessionChanged{},
+		core.Content{Payload: core.Warning{}}, core.Content{Payload: core.MessageDelta{Text: "x"}}} {
+		for _, raw := range []string{"not JSON", `{"a":1}`, strings.Repeat("x", 2*core.MaxRaw), `["` + strings.Repeat(`known-value `, core.MaxRaw/12-1) + `"]`} {
+			v := reflect.New(reflect.TypeOf(n)).Elem()
+			v.Set(reflect.ValueOf(n))
+			v.FieldByName("Raw").SetBytes([]byte(raw))
+			for _, drop := range []bool{false, true} {
+				f := New([]string{"known-value"}).Filter()
+				f.DropRaw = drop
+				list := f.Filter(v.Interface().(core.Notice))
+				got := reflect.ValueOf(list[len(list)-1]).FieldByName("Raw").Bytes()
+				if drop != (got == nil) || !drop && (!json.Valid(got) || len(got) > core.MaxRaw+1<<10) {
+					t.Errorf("%T, drop %v: a frame of %d bytes became one of %d: %.40s", n, drop, len(raw), len(got), got)
+				}
+			}
+		}
+	}
+}
+
 // fill puts text with a secret into every text of v but ids and closed words.
 func fill(v reflect.Value, secret string) {
 	text := "a " + secret + " b"

@@ -12,14 +12,11 @@ import (
 // payload of an unknown type is looked through as JSON and returned as a
 // JSONPayload.
 func (r *Redactor) Payload(p core.Payload) core.Payload {
+	if item, text, ok := core.DeltaParts(p); ok {
+		return deltaOf(p.EventType(), item, r.boundText(text))
+	}
 	switch p := p.(type) {
-	case core.MessageDelta:
-		p.Text = r.boundText(p.Text)
-		return p
 	case core.Message:
-		p.Text = r.boundText(p.Text)
-		return p
-	case core.ReasoningDelta:
 		p.Text = r.boundText(p.Text)
 		return p
 	case core.Reasoning:
@@ -29,14 +26,8 @@ func (r *Redactor) Payload(p core.Payload) core.Payload {
 		p.Name, p.Title = r.String(p.Name), r.String(p.Title)
 		p.Input, p.Command, p.CWD = r.boundJSON(p.Input), r.boundText(p.Command), r.String(p.CWD)
 		return p
-	case core.ToolDelta:
-		p.Text = r.boundText(p.Text)
-		return p
 	case core.ToolCompleted:
 		p.Output, p.Error = r.boundText(p.Output), r.boundText(p.Error)
-		return p
-	case core.CommandOutputDelta:
-		p.Text = r.boundText(p.Text)
 		return p
 	case core.FileChange:
 		p.Changes = r.fileEdits(p.Changes)
@@ -65,7 +56,7 @@ func (r *Redactor) Payload(p core.Payload) core.Payload {
 	return core.JSONPayload{Type: p.EventType(), Data: r.boundJSON(core.EncodeData(p))}
 }
 
-// Result gives a turn's result without secrets.
+// Result returns a turn's result without secrets.
 func (r *Redactor) Result(res core.Result) core.Result {
 	res.Text, res.StopReason = r.boundText(res.Text), r.String(res.StopReason)
 	res.StructuredOutput, res.Provider = r.boundJSON(res.StructuredOutput), r.boundFrame(res.Provider)
@@ -76,7 +67,7 @@ func (r *Redactor) Result(res core.Result) core.Result {
 	return res
 }
 
-// RequestSpec gives a request without secrets. Ids of questions are names and
+// RequestSpec returns a request without secrets. Ids of questions are names and
 // stay; so do the field names of a schema.
 func (r *Redactor) RequestSpec(s core.RequestSpec) core.RequestSpec {
 	s.Prompt, s.Schema = r.String(s.Prompt), r.schema(s.Schema)
@@ -99,8 +90,8 @@ func (r *Redactor) RequestSpec(s core.RequestSpec) core.RequestSpec {
 	return s
 }
 
-// fileEdits gives changes of files without secrets. Of diffs that are beyond
-// MaxText together the last ones are left out: the paths say what changed.
+// fileEdits returns changes of files without secrets. Diffs beyond MaxText in
+// all are left out, the last first; the paths stay.
 func (r *Redactor) fileEdits(edits []core.FileEdit) []core.FileEdit {
 	edits = slices.Clone(edits)
 	left := core.MaxText
@@ -115,7 +106,7 @@ func (r *Redactor) fileEdits(edits []core.FileEdit) []core.FileEdit {
 	return edits
 }
 
-// Metadata gives what a caller keeps with its work without secrets: by the names
+// Metadata returns a caller's metadata without secrets: by the names
 // and in the values.
 func (r *Redactor) Metadata(m map[string]string) map[string]string {
 	out := maps.Clone(m)

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
 // Bounds of redaction, in bytes.
 const (
 	// MinSecret is the shortest value that counts as a secret: shorter ones
-	// would blot out ordinary words.
+	// would also match ordinary words.
 	MinSecret = 8
 	// maxSecret is the longest value that is looked for in one piece; a longer
 	// one is cut into pieces, each a secret of its own. It bounds what a
 	// stream holds back for known values.
 	maxSecret = 4 << 10
 	// maxShape is how far a key of a known shape reaches at most, so that a
-	// private key without an end cannot swallow a whole stream.
+	// private key without an end cannot hide a whole stream.
 	maxShape = 64 << 10
 	// maxShapeHold is how many bytes a stream holds back at most until it is
 	// clear whether they begin a key of a known shape.
@@ -35,7 +35,7 @@ const (
 // One left-to-right scan decides everything. What it decides at a position
 // depends on the text from there on and on the two bytes before it, never on
 // how the text was cut; so a stream that waits until a decision is certain
-// gives, joined, exactly what the whole text gives. Text with control sequences
+// returns, joined, exactly what the whole text returns. Text with control sequences
 // is scanned twice: see TextFilter.
 type Redactor struct {
 	// pairs has every two bytes that may begin something: what nearly all text
@@ -54,7 +54,7 @@ type pairSet [1 << 10]uint64
 func (s *pairSet) add(p uint16)      { s[p>>6] |= 1 << (p & 63) }
 func (s *pairSet) has(p uint16) bool { return s[p>>6]>>(p&63)&1 != 0 }
 
-// hasOf4 says whether one of the four pairs in five bytes is in the set. Looked
+// hasOf4 reports whether one of the four pairs in five bytes is in the set. Looked
 // up side by side they take half the time of one after another, and text is
 // searched for little else than what is not there.
 func (s *pairSet) hasOf4(t string) bool {
@@ -70,7 +70,7 @@ type candidates struct {
 	shapes  []*shape
 }
 
-// New makes a Redactor that knows the given values beside the shapes.
+// New returns a Redactor of the given values and of all key shapes.
 // Values are trimmed of white space; those shorter than MinSecret are ignored.
 func New(secrets []string) *Redactor {
 	r := &Redactor{starts: map[uint16]*candidates{}}
@@ -93,7 +93,7 @@ func New(secrets []string) *Redactor {
 	return r
 }
 
-// start gives the candidates for what begins with the first bytes of s.
+// start returns the candidates for what begins with the first bytes of s.
 func (r *Redactor) start(s string, inWord bool) *candidates {
 	p := uint16(s[0])<<8 | uint16(s[1])
 	r.pairs.add(p)
@@ -106,7 +106,7 @@ func (r *Redactor) start(s string, inWord bool) *candidates {
 	return r.starts[p]
 }
 
-// spellings gives every form in which the values are looked for, once each:
+// spellings returns every form in which the values are looked for, once each:
 // as they are, as they are seen, and as a JSON string spells them, for JSON
 // that is shown as text.
 func spellings(values []string) []string {
@@ -139,7 +139,7 @@ func pieces(v string) []string {
 	return ps
 }
 
-// String gives s with every secret in it replaced by Redacted.
+// String returns s with every secret in it replaced by Redacted.
 func (r *Redactor) String(s string) string {
 	if !hides(s) {
 		out, _ := r.scan(&scanState{}, s, true)
@@ -157,10 +157,10 @@ func (r *Redactor) Strings(ss []string) []string {
 	return redactEach(ss, r.String)
 }
 
-// scanState is where the scan of one text stands between two pieces of it.
+// scanState is the state of the scan of one text between two pieces of it.
 type scanState struct {
 	prev, prev2 byte // the last bytes that were consumed, as they were
-	dropping    bool // inside or right behind a secret
+	dropping    bool // inside or right after a secret
 	cover       int  // bytes that are still to be dropped, whatever they are
 	class       class
 	left        int // how many more bytes of the class may be dropped
@@ -180,7 +180,7 @@ func (st *scanState) edit(from, to int, mark bool) {
 	}
 }
 
-// boundary says whether a word may begin here. A letter after a backslash is
+// boundary reports whether a word may begin here. A letter after a backslash is
 // the end of an escape, as in text that shows JSON.
 func (st *scanState) boundary(s string, i int) bool {
 	prev, prev2 := st.prev, st.prev2
@@ -295,7 +295,7 @@ func (r *Redactor) hideName(f *found, s string) {
 }
 
 // drop reads on inside a secret. It follows every known value that begins in
-// there or right behind, so that values that overlap or touch become one mark. It returns how many
+// there or right after, so that values that overlap or touch become one mark. It returns how many
 // bytes are gone, and whether it needs more text to go on.
 func (r *Redactor) drop(st *scanState, s string, final bool) (n int, wait bool) {
 	for ; n < len(s); n++ {
@@ -326,7 +326,7 @@ func (r *Redactor) drop(st *scanState, s string, final bool) (n int, wait bool) 
 	return n, false
 }
 
-// secretAt gives the length of the longest known value that s begins with, and
+// secretAt returns the length of the longest known value that s begins with, and
 // whether s may be the beginning of a longer one.
 func (r *Redactor) secretAt(s string, final bool) (n int, wait bool) {
 	if len(s) == 1 {

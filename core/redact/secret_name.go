@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// SecretName says whether a variable or field of this name holds a secret: by
+// SecretName reports whether a variable or field of this name holds a secret: by
 // whole words in snake, kebab and camel case. Counters (total_tokens), flags
 // (isSecret), and names of what is about a secret but is not one (token_file,
 // tokenUsage, api_key_id) are none.
@@ -37,7 +37,7 @@ func SecretName(name string) bool {
 	return secret && last != wordAbout && last != wordCount
 }
 
-// SecretsOf gives the values of those variables of an environment, as
+// SecretsOf returns the values of those variables of an environment, as
 // NAME=value, whose names look secret and whose values are long enough to be
 // looked for.
 func SecretsOf(env []string) []string {
@@ -92,7 +92,7 @@ var wordKinds = func() map[string]wordKind {
 }()
 
 // nextWord takes the next word off the front of s into buf, in lower case, and
-// gives its length. What does not fit in buf is cut, and then no known word.
+// returns its length. What does not fit in buf is cut, and then no known word.
 func nextWord(s *string, buf []byte) (n int, ok bool) {
 	t := *s
 	for t != "" && !letter(t[0]) {

@@ -3,18 +3,18 @@ package redact
 import "strings"
 
 // maxHeldHidden is how many bytes of escape sequences a stream holds back at
-// most, for what stands between them may be the parts of a secret. A secret
+// most, since the text between them may be the parts of a secret. A secret
 // that is cut by more of them could be missed.
 const maxHeldHidden = 16 << 10
 
-// TextFilter takes secrets out of one stream of text, or of bytes that may be
+// TextFilter removes secrets from one stream of text, or of bytes that may be
 // text. It holds back the end of what it was given only as far as that may be
 // the beginning of a secret. It is used by one goroutine.
 //
 // Control sequences do not hide a secret: the text is read as it is shown,
-// without them, and once more with them, for what stands inside of one. Those
-// that stood inside of a secret come behind the mark, so that a terminal ends
-// up in the same colours. Text without a secret comes out as it went in.
+// without them, and once more with them, for what is inside of one. Those inside
+// of a secret follow the mark, so that a terminal has the same colours after it.
+// Text without a secret is unchanged.
 type TextFilter struct {
 	seen plainFilter // the text without control sequences
 
@@ -24,8 +24,7 @@ type TextFilter struct {
 	whole   *plainFilter
 }
 
-// hidden is a run of bytes that are not shown, and how far into the held text
-// it stands.
+// hidden is a run of bytes that are not shown, and its offset in the held text.
 type hidden struct {
 	at    int
 	bytes []byte
@@ -38,7 +37,7 @@ type plainFilter struct {
 	held string
 }
 
-// write takes the next piece and gives what may be shown now.
+// write takes the next piece and returns what may be shown now.
 func (f *plainFilter) write(text string, final bool) string {
 	shown, rest := f.r.scan(&f.scan, f.held+text, final)
 	f.held = rest
@@ -48,8 +47,8 @@ func (f *plainFilter) write(text string, final bool) string {
 // TextFilter makes the filter of one stream.
 func (r *Redactor) TextFilter() *TextFilter { return &TextFilter{seen: plainFilter{r: r}} }
 
-// Write takes the next piece and gives what may be shown now. All that Write
-// and Flush give, joined, is what Redactor.String gives for the whole.
+// Write takes the next piece and returns what may be shown now. The results of
+// Write and Flush, joined, are what Redactor.String returns for the whole.
 func (f *TextFilter) Write(p []byte) string { return f.write(string(p), false) }
 
 // Held is how many bytes are held back.
@@ -61,7 +60,7 @@ func (f *TextFilter) Held() int {
 	return n
 }
 
-// Flush ends the stream and gives what was held back.
+// Flush ends the stream and returns what was held back.
 func (f *TextFilter) Flush() string { return f.write("", true) }
 
 func (f *TextFilter) write(text string, final bool) string {
@@ -82,12 +81,12 @@ func (f *TextFilter) write(text string, final bool) string {
 	return f.whole.write(f.around(text, final), final)
 }
 
-// hides says whether a text has bytes that are not shown.
+// hides reports whether a text has bytes that are not shown.
 func hides(text string) bool { return firstHidden(text) >= 0 }
 
-// firstHidden gives the place of the first byte that is not shown, or -1. Every
-// text comes through here, and so eight bytes are looked at together: that takes
-// a third of the time.
+// firstHidden returns the index of the first byte that is not shown, or -1. All
+// text is scanned here, so eight bytes are looked at together: that takes a
+// third of the time.
 func firstHidden(text string) int {
 	i := 0
 	for ; len(text)-i >= 8; i += 8 {
@@ -103,7 +102,7 @@ func firstHidden(text string) int {
 	return -1
 }
 
-// mayHide says whether one of the first eight bytes is below a blank, as line
+// mayHide reports whether one of the first eight bytes is below a blank, as line
 // ends are, or is DEL.
 func mayHide(s string) bool {
 	w := load8(s)
@@ -119,8 +118,8 @@ func hiddenIn(text string) int {
 	return -1
 }
 
-// around redacts the next piece of the text as it is seen, and puts what is
-// hidden back in its places.
+// around redacts the next piece of the text without its hidden bytes, and
+// inserts those again.
 func (f *TextFilter) around(text string, final bool) string {
 	seen := f.split(text)
 	final = final || f.bytes > maxHeldHidden
@@ -133,8 +132,8 @@ func (f *TextFilter) around(text string, final bool) string {
 	return f.join(seen, edits, done)
 }
 
-// split gives what is held back and the next piece, as they are seen, and
-// keeps what is hidden between.
+// split returns what is held back and the next piece without hidden bytes, and
+// keeps those with their offsets.
 func (f *TextFilter) split(text string) string {
 	seen := make([]byte, 0, len(f.seen.held)+len(text))
 	seen = append(seen, f.seen.held...)
@@ -154,8 +153,8 @@ func (f *TextFilter) split(text string) string {
 	return string(seen)
 }
 
-// join gives the first bytes of the seen text, up to done, with the edits made
-// and what is hidden among them.
+// join returns the first bytes of the seen text, up to done, with the edits made
+// and the hidden bytes in their places.
 func (f *TextFilter) join(seen string, edits []edit, done int) string {
 	var out strings.Builder
 	out.Grow(done + f.bytes)

@@ -175,7 +175,7 @@ func deleteEnded(ctx context.Context, s core.Store) error {
 	return wantCode("a deleted session", err, core.CodeNotFound)
 }
 
-// sizeGrows says that data takes room.
+// sizeGrows checks that Size grows with the data.
 func sizeGrows(ctx context.Context, s core.Store) error {
 	before, err := s.Size(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func sizeGrows(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// oneSweeper says that a server alone is the elected one, and stays it.
+// oneSweeper checks that a single server is the elected one, and stays elected.
 func oneSweeper(_ context.Context, s core.Store) error {
 	for range 2 {
 		if !s.Elected() {

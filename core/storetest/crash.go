@@ -22,7 +22,7 @@ import (
 type Crash struct {
 	// Open opens the data at a path, and makes it when there is none.
 	Open func(ctx context.Context, path string) (core.Store, error)
-	// Check says what is wrong with the data beyond what the interface of a
+	// Check returns what is wrong with the data beyond what the interface of a
 	// store shows; may be nil.
 	Check func(ctx context.Context, s core.Store) error
 }
@@ -41,7 +41,7 @@ const (
 	crashPause   = 10 * time.Millisecond // at most, between two commits of a resource
 )
 
-// Writer is for the test binary of whoever calls RunCrash, first in TestMain:
+// Writer is for the test binary that calls RunCrash, first in TestMain:
 // in a process that RunCrash started it writes until it is killed, and does not
 // return; in any other it does nothing.
 func (c Crash) Writer() {
@@ -55,7 +55,7 @@ func (c Crash) Writer() {
 	os.Exit(1) // it was to be killed
 }
 
-// write commits batch after batch to some resources of its own and says each
+// write commits batch after batch to some resources of its own and prints each
 // that the store has acknowledged.
 func (c Crash) write(ctx context.Context, path string, out io.Writer) error {
 	s, err := c.Open(ctx, path)
@@ -84,8 +84,8 @@ func (c Crash) write(ctx context.Context, path string, out io.Writer) error {
 	return <-failed
 }
 
-// crashBatch is the batch of a resource behind seq: what stands in it follows
-// from that alone, so that whoever looks knows what must be there.
+// crashBatch is the batch of a resource after seq: its content follows from that
+// alone, so that a reader knows what must be there.
 func crashBatch(id, instance string, seq uint64) core.Batch {
 	b := core.Batch{Owner: ann, Resource: id, Instance: instance, ExpectSeq: seq, Create: seq == 0}
 	for range 1 + seq%4 {
@@ -214,7 +214,7 @@ func startCrashWriter(t *testing.T, path string) *crashWriter {
 	return &crashWriter{cmd: cmd, lines: bufio.NewScanner(out)}
 }
 
-// kill ends the writer at some moment, and gives what it had said: that has
+// kill ends the writer at some moment and returns what it had printed: that has
 // been acknowledged.
 func (w *crashWriter) kill(t *testing.T) (acked map[string]uint64) {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/memstore"
 )
 
-// TestWhatACrashMayNotLeaveIsNoticed hands the look after a crash a store that
+// TestWhatACrashMayNotLeaveIsNoticed runs the check after a crash on a store that
 // has lost something.
 func TestWhatACrashMayNotLeaveIsNoticed(t *testing.T) {
 	const id = "ins_x-0"

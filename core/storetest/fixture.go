@@ -116,7 +116,7 @@ func same(what string, got, want any) error {
 	return nil
 }
 
-// seqsOf gives the numbers of events.
+// seqsOf returns the numbers of events.
 func seqsOf(events []core.Event) []uint64 {
 	out := []uint64{}
 	for _, ev := range events {
@@ -125,7 +125,7 @@ func seqsOf(events []core.Event) []uint64 {
 	return out
 }
 
-// wantCode says what is wrong with err if it has not the code.
+// wantCode returns an error unless err has the code.
 func wantCode(what string, err error, code core.Code) error {
 	var coded *core.Error
 	if !errors.As(err, &coded) || coded.Code != code {
@@ -134,7 +134,7 @@ func wantCode(what string, err error, code core.Code) error {
 	return nil
 }
 
-// wantConflict says what is wrong with err if it is not a conflict of a kind.
+// wantConflict returns an error unless err is a conflict of the kind.
 func wantConflict(what string, err error, kind, id string) error {
 	var c *core.ConflictError
 	if !errors.As(err, &c) || c.Kind != kind || c.ID != id {

@@ -62,7 +62,7 @@ func populate(ctx context.Context, s core.Store) error {
 	return nil
 }
 
-// lists reads a page of each kind and gives the ids.
+// lists reads a page of each kind and returns the ids.
 func lists(ctx context.Context, s core.Store, q core.ListQuery) (map[core.ResourceKind][]string, error) {
 	ids := map[core.ResourceKind][]string{}
 	sessions, err := s.Sessions(ctx, q)

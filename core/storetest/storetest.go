@@ -11,7 +11,7 @@
 //
 // A check is a plain function from a fresh store to an error, so that the
 // suite is itself tested: the tests of this package run it against stores that
-// are broken on purpose, and say which check must notice.
+// are broken on purpose, and name the check that must notice.
 //
 // The contract has some corners that the method comments leave open. The
 // checks settle them:
@@ -32,7 +32,7 @@
 //     the same ArgsHash and no Resource yet; any other stored key is a conflict.
 //   - Keys outlive the aggregate that they made.
 //   - Writes name one owner: AllOwners is for reads.
-//   - An ended context and a closed store give CodeStoreFailed; the first
+//   - An ended context and a closed store return CodeStoreFailed; the first
 //     wraps the context's error.
 package storetest
 
@@ -44,7 +44,7 @@ import (
 )
 
 // Check is one thing that every store must do. Run gets a store of its own and
-// says what is wrong with it; it may close it.
+// returns what is wrong with it; it may close it.
 type Check struct {
 	Name string
 	Run  func(ctx context.Context, s core.Store) error
@@ -57,7 +57,7 @@ type ReopenCheck struct {
 	Run  func(ctx context.Context, s core.Store, reopen func(s core.Store) core.Store) error
 }
 
-// Run checks the stores that open makes. Each call of open must give a new,
+// Run checks the stores that open makes. Each call of open must return a new,
 // empty store; Run closes it.
 func Run(t *testing.T, open func(t *testing.T) core.Store) {
 	for _, c := range Checks() {

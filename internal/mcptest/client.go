@@ -26,7 +26,7 @@ const (
 	maxLine = 64 << 20
 )
 
-// ErrClosed is the error of calls on a connection whose server has gone.
+// ErrClosed is the error of calls on a connection whose server has ended.
 var ErrClosed = errors.New("mcptest: the server closed the connection")
 
 // Message is one line from the server.
@@ -51,8 +51,8 @@ func (e *RPCError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", 
 
 // Client is one connection to a server. It is safe for concurrent use.
 type Client struct {
-	// Info and Capabilities are what the client says of itself. Set them
-	// before Initialize.
+	// Info and Capabilities are what the client declares. Set them before
+	// Initialize.
 	Info         map[string]any
 	Capabilities map[string]any
 
@@ -61,8 +61,8 @@ type Client struct {
 	// refuses every request.
 	Answer func(method string, params json.RawMessage) (any, error)
 
-	// Forgetful leaves what the server answered out of Messages, for a client
-	// that makes very many calls. Set it before Initialize.
+	// Forgetful leaves responses out of Messages, for a client that makes
+	// many calls. Set it before Initialize.
 	Forgetful bool
 
 	t      testing.TB
@@ -115,7 +115,7 @@ func (c *Client) read(in io.Reader) {
 	c.announce()
 }
 
-// announce wakes those who wait for a message; c.mu is held.
+// announce wakes the goroutines that wait for a message. c.mu is held.
 func (c *Client) announce() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -156,10 +156,10 @@ func (c *Client) answer(m Message) {
 	} else {
 		reply["result"] = result
 	}
-	_ = c.Send(reply) // the connection may be over
+	_ = c.Send(reply) // the connection may be closed
 }
 
-// Send writes one message as it is.
+// Send writes one message unchanged.
 func (c *Client) Send(message any) error {
 	line, err := json.Marshal(message)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Client) Send(message any) error {
 	return c.SendRaw(append(line, '\n'))
 }
 
-// SendRaw writes bytes, which need be no message at all.
+// SendRaw writes bytes, which need not be a message.
 func (c *Client) SendRaw(b []byte) error {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
@@ -186,7 +186,7 @@ func (c *Client) Messages() []Message {
 	return append([]Message(nil), c.messages...)
 }
 
-// Junk returns the lines from the server that were no JSON.
+// Junk returns the lines from the server that were not JSON.
 func (c *Client) Junk() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +245,8 @@ type Pending struct {
 }
 
 // Request sends a request and returns without waiting. In the modern era, and
-// where params carry none, it adds what every request must say of the client.
+// where params carry none, it adds the metadata of the client that every request
+// must have.
 func (c *Client) Request(method string, params map[string]any) (*Pending, error) {
 	c.mu.Lock()
 	c.last++
@@ -258,7 +259,7 @@ func (c *Client) Request(method string, params map[string]any) (*Pending, error)
 	}
 	c.mu.Unlock()
 	if modern {
-		params = c.introduced(params)
+		params = c.withClientMeta(params)
 	}
 	message := map[string]any{"jsonrpc": "2.0", "id": p.ID, "method": method}
 	if params != nil {
@@ -270,7 +271,7 @@ func (c *Client) Request(method string, params map[string]any) (*Pending, error)
 	return p, nil
 }
 
-func (c *Client) introduced(params map[string]any) map[string]any {
+func (c *Client) withClientMeta(params map[string]any) map[string]any {
 	meta := map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    ModernVersion,
 		"io.modelcontextprotocol/clientInfo":         c.Info,

@@ -11,19 +11,19 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// broadcastQueue is the session under which a client is registered with mcp-go. It
-// receives what belongs to no call, above all what the server broadcasts:
+// broadcastQueue is the session under which a client is registered with mcp-go.
+// It receives the notifications that belong to no call, above all those that
+// the server broadcasts:
 //
 //	srv.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
 //
-// and passes it to those who asked for it: the client as such, if it said
-// hello, and its subscriptions/listen streams, each by its filter. Updates of
-// a resource go to its subscribers only. Whoever broadcasts never waits: what
-// the client has not yet taken is coalesced, one notification a list and one
-// a resource.
+// and passes them to the client itself, if it has initialized, and to its
+// subscriptions/listen streams, each by its filter. Updates of a resource go to
+// its subscribers only. A broadcast never waits: pending notifications are
+// coalesced, one per list and one per resource, at most maxBroadcasts.
 //
-// A feed without a reader keeps what comes and costs no goroutine. Of several
-// readers the newest is served; the one before it takes over at its end.
+// Without a reader the queue keeps notifications and needs no goroutine. Of
+// several readers the newest is served; when it ends, the one before it is.
 type broadcastQueue struct {
 	client *client
 	log    *slog.Logger
@@ -36,7 +36,7 @@ type broadcastQueue struct {
 	lost        bool
 }
 
-// broadcastReader is one way to the client.
+// broadcastReader is one connection to the client.
 type broadcastReader struct {
 	to   sink
 	wake chan struct{} // holds a token after something changed
@@ -53,9 +53,9 @@ var (
 	_ server.SessionWithResourceSubscriptions = (*broadcastQueue)(nil)
 )
 
-// start reads the feed in a goroutine until the returned function is called.
+// start reads the queue in a goroutine until the returned function is called.
 // What is pending then is not sent. The function waits for a write under way,
-// but not long: a client that does not read must not hold up the end.
+// at most abandonAfter: a client that does not read must not delay the end.
 func (f *broadcastQueue) start(to sink) (end func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -71,8 +71,8 @@ func (f *broadcastQueue) start(to sink) (end func()) {
 	}
 }
 
-// NotificationChannel returns the queue. When it fills up it is first emptied
-// into the coalesced list, by the producer itself.
+// NotificationChannel returns the queue. If it is more than half full, it is
+// first emptied into the coalesced list, by the producer itself.
 func (f *broadcastQueue) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	if len(f.ch) > broadcastBuffer/2 {
 		f.collect()
@@ -83,7 +83,8 @@ func (f *broadcastQueue) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	return f.ch
 }
 
-// read passes notifications to a sink until stop is closed.
+// read passes notifications to a sink until stop is closed. It runs on the
+// goroutine of its caller.
 func (f *broadcastQueue) read(to sink, stop <-chan struct{}) {
 	r := &broadcastReader{to: to, wake: make(chan struct{}, 1)}
 	f.addReader(r)
@@ -117,7 +118,7 @@ func (f *broadcastQueue) read(to sink, stop <-chan struct{}) {
 func (f *broadcastQueue) addReader(r *broadcastReader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.wakeNewest() // so that it lets go of the queue
+	f.wakeNewest() // so that it stops reading the queue
 	f.readers = append(f.readers, r)
 	f.wakeNewest() // for what is pending already
 }
@@ -135,7 +136,7 @@ func (f *broadcastQueue) isNewest(r *broadcastReader) bool {
 	return f.readers[len(f.readers)-1] == r
 }
 
-// wakeNewest has the newest reader look; f.mu is held.
+// wakeNewest wakes the newest reader. f.mu is held.
 func (f *broadcastQueue) wakeNewest() {
 	if len(f.readers) == 0 {
 		return
@@ -163,7 +164,7 @@ func (f *broadcastQueue) enqueue(n mcp.JSONRPCNotification) {
 	defer f.mu.Unlock()
 	key, coalesced := coalesceKey(n)
 	if _, ok := f.pendingKeys[key]; coalesced && ok {
-		return // the one that waits says the same
+		return // an equal one is pending
 	}
 	if len(f.pending) >= maxBroadcasts {
 		if !f.lost {
@@ -181,7 +182,8 @@ func (f *broadcastQueue) enqueue(n mcp.JSONRPCNotification) {
 	f.pending = append(f.pending, n)
 }
 
-// coalesceKey names what a notification is about; two with one key say the same.
+// coalesceKey returns the subject of a notification, and whether two with one
+// key are equal.
 func coalesceKey(n mcp.JSONRPCNotification) (string, bool) {
 	if uri, ok := updatedURI(n); ok {
 		return n.Method + " " + uri, true
@@ -189,8 +191,8 @@ func coalesceKey(n mcp.JSONRPCNotification) (string, bool) {
 	return n.Method, strings.HasSuffix(n.Method, "/list_changed")
 }
 
-// sendOne passes on the first pending notification. It reports false when
-// there was none or the sink failed; then the notification is kept.
+// sendOne sends the first pending notification. It reports false if there was
+// none or the sink failed; the notification is then kept.
 func (f *broadcastQueue) sendOne(to sink) bool {
 	f.mu.Lock()
 	if len(f.pending) == 0 {
@@ -210,7 +212,7 @@ func (f *broadcastQueue) sendOne(to sink) bool {
 		s.send(n)
 	}
 	if plain && to.send(n) != nil {
-		f.enqueue(n) // a failed sink ends its reader: the next one gets it
+		f.enqueue(n) // a failed sink ends its reader; the next one sends it
 		return false
 	}
 	return true

@@ -2,19 +2,21 @@ package transport
 
 import "github.com/mark3labs/mcp-go/mcp"
 
-// The rest of the session interfaces on feed: they speak for the connection.
+// The rest of the session interfaces of broadcastQueue: the state of the
+// connection.
 
-// SessionID names the connection.
+// SessionID returns the id of the connection.
 func (f *broadcastQueue) SessionID() string { return f.client.id }
 
-// Initialize is part of the session interface; requests come under sessions
-// of their own, which record the handshake.
+// Initialize is part of the session interface. Requests have sessions of their
+// own, which record the handshake.
 func (f *broadcastQueue) Initialize() { f.client.setInitialized() }
 
-// Initialized reports whether notifications have a way to the client.
+// Initialized reports whether the client can receive notifications that belong
+// to no call.
 func (f *broadcastQueue) Initialized() bool { return f.client.canReceive() }
 
-// GetClientInfo returns the name and version the handshake gave.
+// GetClientInfo returns the name and version from the handshake.
 func (f *broadcastQueue) GetClientInfo() (info mcp.Implementation) {
 	f.client.withFacts(func(known *clientFacts) { info = known.info })
 	return info
@@ -25,7 +27,7 @@ func (f *broadcastQueue) SetClientInfo(info mcp.Implementation) {
 	f.client.withFacts(func(known *clientFacts) { known.info = info })
 }
 
-// GetClientCapabilities returns what the handshake declared.
+// GetClientCapabilities returns the capabilities from the handshake.
 func (f *broadcastQueue) GetClientCapabilities() (caps mcp.ClientCapabilities) {
 	f.client.withFacts(func(known *clientFacts) { caps = known.capabilities })
 	return caps

@@ -68,7 +68,7 @@ func TestBroadcastsToAClientThatDoesNotReadAreCoalescedAndNoneIsLost(t *testing.
 	})
 }
 
-func TestTheFeedIsBounded(t *testing.T) {
+func TestPendingBroadcastsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		c := newClient("slow")

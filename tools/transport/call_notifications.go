@@ -7,16 +7,16 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// notices carries the notifications of one call to its sink, in order.
+// callNotifications passes the notifications of one call to its sink, in order.
 //
 // mcp-go hands a notification over with a send that does not wait, so a full
-// queue would lose it, and the last progress of a burst is the one that
-// counts. Therefore the producer waits where it asks for the channel, until
-// the queue has room. It waits for the client to read, no longer than the
-// call's context lasts.
+// queue would lose it, and the last progress of a burst is the important one.
+// Therefore the producer waits when it asks for the channel, until the queue
+// has room: for as long as the client does not read, at most until the end of
+// the call's context.
 //
-// The goroutine that empties the queue starts with the first notification:
-// most calls have none.
+// Its one goroutine, run, starts with the first notification, since most calls
+// have none, and ends with close.
 type callNotifications struct {
 	to func(mcp.JSONRPCNotification)
 
@@ -28,8 +28,8 @@ type callNotifications struct {
 	closed bool
 }
 
-// channel returns the queue once it has room, or nil, into which every send
-// fails, when no notification is due any more.
+// channel returns the queue once it has room. It returns nil, on which every
+// send fails, after close and after the end of ctx.
 func (n *callNotifications) channel(ctx context.Context, patient bool) chan<- mcp.JSONRPCNotification {
 	n.mu.Lock()
 	if n.closed {
@@ -89,8 +89,8 @@ func (n *callNotifications) drain() {
 	}
 }
 
-// close passes on what is queued and ends the queue. When it returns nothing
-// of this call follows, so its response may be sent.
+// close sends what is queued and ends the queue. When it returns nothing of
+// this call follows, so the response may be sent.
 func (n *callNotifications) close() {
 	n.mu.Lock()
 	if n.closed {

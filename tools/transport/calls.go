@@ -10,24 +10,25 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// callClass says how a call is limited.
+// callClass is the way in which a call is limited.
 type callClass int
 
 const (
-	classTool   callClass = iota // waits its turn
+	classTool   callClass = iota // waits until fewer than MaxCalls run
 	classQuick                   // never waits
-	classStream                  // lives as long as the client listens
+	classStream                  // lasts as long as the client listens
 	callClasses
 )
 
-// codeBusy is the JSON-RPC code of a call refused for want of room: one of the
-// range that JSON-RPC leaves to implementations.
+// codeBusy is the JSON-RPC code of a call that was refused for lack of
+// capacity, from the range that JSON-RPC reserves for implementations.
 const codeBusy = -32000
 
-// calls is the table of calls in flight of one client, or of one principal: who is in it, who may
-// run, who was cancelled. It is safe for concurrent use.
+// calls is the table of calls in flight of one client on stdio, or of one
+// principal over HTTP: which calls are in flight, how many may run, which were
+// cancelled. It is safe for concurrent use.
 type calls struct {
-	running chan struct{} // one token a running tool call
+	running chan struct{} // one token per running tool call
 
 	mu       sync.Mutex
 	inFlight map[string]*call
@@ -40,8 +41,8 @@ type calls struct {
 
 var errEnding = &refusal{codeBusy, "the server is shutting down"}
 
-// call is one request in flight, from the moment it was read until its
-// response was written.
+// call is one request in flight, from the moment it was read until its response
+// was written.
 type call struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -51,7 +52,8 @@ type call struct {
 	size      int
 	cancelled atomic.Bool // by the client: no response is due
 	hasTurn   bool
-	begun     atomic.Bool // its turn has come
+	started   atomic.Bool // set by waitTurn
+	modern    bool        // of a bridge: cancelled by closing its response
 }
 
 func newCalls(maxCalls, streams int) *calls {
@@ -66,7 +68,7 @@ func newCalls(maxCalls, streams int) *calls {
 	return t
 }
 
-// admit enters a call under its id. The caller must end it.
+// admit adds a call under its id. The caller must call end.
 func (t *calls) admit(ctx context.Context, id string, l callClass, size int) (*call, *refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,8 +90,8 @@ func (t *calls) admit(ctx context.Context, id string, l callClass, size int) (*c
 	return c, nil
 }
 
-// await blocks until it is the call's turn. It reports false when the call
-// was cancelled first.
+// waitTurn blocks until the call may run. It reports false if the call was
+// cancelled first.
 func (c *call) waitTurn() bool {
 	if c.class == classTool {
 		select {
@@ -98,11 +100,11 @@ func (c *call) waitTurn() bool {
 		case <-c.ctx.Done():
 		}
 	}
-	c.begun.Store(true)
+	c.started.Store(true)
 	return c.ctx.Err() == nil
 }
 
-// end takes the call out of the table. Its response must have been written.
+// end removes the call from the table. Its response must have been written.
 func (c *call) end() {
 	c.cancel()
 	if c.hasTurn {
@@ -117,28 +119,32 @@ func (c *call) end() {
 	t.closeIfDrained()
 }
 
-// cancel ends the context of the call with this id, on behalf of the client.
-// It reports whether there is such a call: it may just have finished.
+// cancel ends the context of the call with this id on behalf of the client. It
+// reports whether there is such a call: it may just have finished.
 func (t *calls) cancel(id string) bool {
-	t.mu.Lock()
-	c := t.inFlight[id]
-	t.mu.Unlock()
-	if c == nil {
-		return false
+	c := t.find(id)
+	if c != nil {
+		c.abort()
 	}
-	c.abort()
-	return true
+	return c != nil
 }
 
-// abort ends the call's context because its client wants no response.
+// find returns the call with this id, nil if there is none.
+func (t *calls) find(id string) *call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inFlight[id]
+}
+
+// abort ends the call's context. Its client wants no response.
 func (c *call) abort() {
 	c.cancelled.Store(true)
 	c.cancel()
 }
 
-// drain refuses new calls, ends the streams and waits for the other calls, as
-// long as the grace lasts. Then it ends their contexts and waits a little
-// longer. It returns the number of calls that would not go.
+// drain refuses new calls, ends the streams and waits up to grace for the other
+// calls. Then it ends their contexts and waits up to abandonAfter. It returns
+// the number of calls that are still running.
 func (t *calls) drain(grace time.Duration) int {
 	t.mu.Lock()
 	t.closed = true
@@ -176,8 +182,8 @@ func (t *calls) wait(d time.Duration) bool {
 	}
 }
 
-// hold reserves room for size bytes of requests that are being read, beside
-// those that calls hold. It reports false when there is none.
+// reserveBytes reserves size bytes for requests that are being read, in
+// addition to those of calls. It reports false if that exceeds maxHeldBytes.
 func (t *calls) reserveBytes(size int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,14 +194,15 @@ func (t *calls) reserveBytes(size int) bool {
 	return true
 }
 
-// release undoes hold.
+// releaseBytes undoes reserveBytes.
 func (t *calls) releaseBytes(size int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes -= size
 }
 
-// signalRoom closes drained once nothing is left; t.mu is held.
+// closeIfDrained closes drained once the table is closed and empty. t.mu is
+// held.
 func (t *calls) closeIfDrained() {
 	if !t.closed || len(t.inFlight) > 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// client is what a connection remembers of the client at its other end. It is
-// safe for concurrent use.
+// client is the state of the client of a connection. It is safe for concurrent
+// use.
 type client struct {
 	id       string
 	requests *clientRequests
@@ -25,8 +25,8 @@ type client struct {
 	streams     map[*stream]struct{}
 }
 
-// clientFacts are what a client says of itself: once in the handshake, or with
-// every request from 2026-07-28 on.
+// clientFacts is what a client declares about itself: once in the handshake, or
+// with every request from 2026-07-28 on.
 type clientFacts struct {
 	info         mcp.Implementation
 	capabilities mcp.ClientCapabilities
@@ -59,7 +59,8 @@ func (c *client) isInitialized() bool {
 	return c.initialized
 }
 
-// canReceive reports whether notifications of no call have a way to the client.
+// canReceive reports whether the client can receive notifications that belong
+// to no call.
 func (c *client) canReceive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +76,8 @@ func (c *client) openStream(s *stream) {
 	c.streams[s] = struct{}{}
 }
 
-// closeStream ends a stream. When it returns nothing is sent on it any more.
+// closeStream ends a stream. Nothing is sent on it after closeStream has
+// returned.
 func (c *client) closeStream(s *stream) {
 	c.mu.Lock()
 	delete(c.streams, s)
@@ -93,13 +95,13 @@ func (s *stream) send(n mcp.JSONRPCNotification) {
 	}
 }
 
-// subscribe notes that the client wants to hear of a resource. It fails when
-// that is more than is kept of one client.
+// subscribe records that the client wants updates of a resource. It fails above
+// maxURIs subscriptions, and for a URI of maxURI bytes or more.
 func (c *client) subscribe(uri string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.uris[uri]; !known && len(c.uris) >= maxURIs {
-		return fmt.Errorf("there are %d subscriptions: give one up first", maxURIs)
+		return fmt.Errorf("there are %d subscriptions: unsubscribe from one first", maxURIs)
 	}
 	if len(uri) >= maxURI {
 		return fmt.Errorf("a subscription's URI must be shorter than %d bytes", maxURI)
@@ -130,8 +132,8 @@ func (c *client) isSubscribed(uri string) bool {
 	return ok
 }
 
-// receivers returns whether the client as such wants a notification of no call,
-// and the streams that do.
+// receivers returns whether the client itself receives a notification that
+// belongs to no call, and the streams that do.
 func (c *client) receivers(n mcp.JSONRPCNotification) (plain bool, streams []*stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +166,7 @@ func (s *stream) wants(method, uri string) bool {
 	return false // everything on a stream is opt-in
 }
 
-// tagged marks a notification as belonging to a stream.
+// tagged marks a notification with the id of the stream.
 func (s *stream) tagged(n mcp.JSONRPCNotification) mcp.JSONRPCNotification {
 	if _, ok := n.Params.Meta[mcp.MetaKeySubscriptionID]; ok {
 		return n

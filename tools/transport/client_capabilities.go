@@ -4,9 +4,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// missingCapabilities returns the capabilities that a result asks of the client and the
-// client has not declared. A server must not ask for more than was declared,
-// and mcp-go passes on whatever a handler asks.
+// missingCapabilities returns the capabilities that a result requires of the
+// client and that the client has not declared. A server must not require more
+// than was declared, and mcp-go passes on whatever a handler requests.
 func missingCapabilities(response mcp.JSONRPCMessage, declared mcp.ClientCapabilities) map[string]any {
 	r, ok := response.(mcp.JSONRPCResponse)
 	if !ok {

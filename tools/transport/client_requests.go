@@ -10,12 +10,12 @@ import (
 )
 
 var (
-	errClientGone      = errors.New("the client is gone: it can no longer answer")
+	errClientGone      = errors.New("the client has disconnected and cannot answer")
 	errTooManyRequests = errors.New("too many requests await the client's answer")
 )
 
-// clientRequests holds the requests we sent to the client and routes the answers back,
-// by id. It is safe for concurrent use.
+// clientRequests holds the requests that were sent to the client and routes the
+// responses, by id. It is safe for concurrent use.
 type clientRequests struct {
 	mu      sync.Mutex
 	last    int64
@@ -35,9 +35,8 @@ type requestMessage struct {
 	Params  any           `json:"params"`
 }
 
-// request sends one request and waits for its answer, for the end of ctx or for
-// the end of the client. When ctx ends first the client is told that nobody
-// waits any more.
+// request sends one request and waits for its response, for the end of ctx or
+// for the end of the client. When ctx ends first, the request is cancelled.
 func (a *clientRequests) request(ctx context.Context, to sink, method mcp.MCPMethod, params, result any) error {
 	id, answer, err := a.add()
 	if err != nil {
@@ -49,7 +48,7 @@ func (a *clientRequests) request(ctx context.Context, to sink, method mcp.MCPMet
 	}
 	select {
 	case e := <-answer:
-		return e.decodeAnswer(string(method), result)
+		return e.decodeResponse(string(method), result)
 	case <-a.done:
 		return errClientGone
 	case <-ctx.Done():
@@ -82,9 +81,9 @@ func (a *clientRequests) remove(id int64) {
 	delete(a.waiting, strconv.FormatInt(id, 10))
 }
 
-// answer routes a response of the client. Only the first one with its id
+// resolve routes a response of the client. Only the first one with its id
 // counts; an unknown id is ignored.
-func (a *clientRequests) answer(e envelope) {
+func (a *clientRequests) resolve(e envelope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if ch := a.waiting[string(e.ID)]; ch != nil {
@@ -93,7 +92,7 @@ func (a *clientRequests) answer(e envelope) {
 	}
 }
 
-// close fails every request that waits, and all later ones.
+// close fails every waiting request, and all later ones.
 func (a *clientRequests) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

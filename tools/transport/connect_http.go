@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// responseBody is a response whose body fails after too long a silence.
+// responseBody is a response whose body fails after maxSilence without data.
 type responseBody struct {
 	*http.Response
 	cancel context.CancelFunc
@@ -32,7 +32,7 @@ func (a *responseBody) close() {
 	_ = a.Body.Close()
 }
 
-// refusal is what the server says against a request.
+// refusal returns the error for a response that refuses a request.
 func (b *bridge) refusal(a *responseBody) error {
 	text, _ := io.ReadAll(io.LimitReader(a, maxRefusal))
 	err := fmt.Errorf("the server refused: %s: %s", a.Status, bytes.TrimSpace(text))
@@ -43,8 +43,8 @@ func (b *bridge) refusal(a *responseBody) error {
 	return err
 }
 
-// send makes one HTTP request. Its error is errUnreachable if nothing of it
-// can have arrived, else errLost.
+// send makes one HTTP request. Its error is errUnreachable if no part of it can
+// have arrived, else errLost.
 func (b *bridge) send(ctx context.Context, method string, body []byte, headers map[string]string) (*responseBody, error) {
 	return b.sendOn(ctx, b.http, method, body, headers)
 }
@@ -91,7 +91,7 @@ func (b *bridge) headers(e *envelope, message []byte, session string) map[string
 		var body struct {
 			Params json.RawMessage `json:"params"`
 		}
-		_ = json.Unmarshal(message, &body) // open has read it
+		_ = json.Unmarshal(message, &body) // decodeEnvelope has parsed it
 		headers := mcp.StandardHeaders(version, mcp.MCPMethod(e.Method), body.Params)
 		headers[mcp.HeaderProtocolVersion] = version
 		return headers
@@ -106,7 +106,7 @@ func (b *bridge) headers(e *envelope, message []byte, session string) map[string
 	return headers
 }
 
-// unreachableError is errUnreachable with a place and a reason.
+// unreachableError is errUnreachable with an address and a reason.
 type unreachableError struct {
 	server string
 	reason error

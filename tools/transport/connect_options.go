@@ -8,46 +8,46 @@ import (
 	"time"
 )
 
-// ConnectOptions say which server Connect stands in front of.
+// ConnectOptions configure Connect.
 type ConnectOptions struct {
 	// URL is the server's, with its path.
 	URL string
 
-	// Name is what messages call the server; "" means URL.
+	// Name is the name of the server in messages; "" means URL.
 	Name string
 
 	// Token is the bearer token; "" sends none.
 	Token string
 
-	// TokenFrom is where Token comes from, for the message that the server does
-	// not know it.
+	// TokenFrom is the source of Token, for the message that the server does not
+	// know it.
 	TokenFrom string
 
-	// Directory is where the client works, as in HeaderDirectory; "" tells the
-	// server nothing.
+	// Directory is the client's working directory, as in HeaderDirectory; ""
+	// sends none.
 	Directory string
 
-	// Transport makes the requests; nil means a plain one. It must neither
+	// Transport makes the requests; nil means a default one. It must neither
 	// compress nor time out.
 	Transport *http.Transport
 
 	// Start is called when the server cannot be reached, by one goroutine at
-	// a time, and returns when it should be; nil only waits, and says in Log
-	// that it does.
+	// a time, and returns when it should be reachable; nil means to wait and
+	// to log that.
 	Start func(ctx context.Context) error
 
 	// Patience is how long a request waits for a server that cannot be
 	// reached; 0 means DefaultPatience.
 	Patience time.Duration
 
-	// FirstPatience is the same as long as the server has never been reached;
-	// 0 means DefaultFirstPatience. Then Connect ends with ErrNoServer.
+	// FirstPatience applies instead until the server was reached once; after
+	// it Connect ends with ErrNoServer. 0 means DefaultFirstPatience.
 	FirstPatience time.Duration
 
 	// Grace is as in Options.
 	Grace time.Duration
 
-	// Log receives what happens to the connection; nil means slog.Default().
+	// Log receives events of the connection; nil means slog.Default().
 	Log *slog.Logger
 }
 

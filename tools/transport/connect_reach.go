@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// waitReachable waits until the server can be reached, or has it started.
+// waitReachable waits until the server can be reached, or starts it.
 func (b *bridge) waitReachable(ctx context.Context, begun time.Time) error {
 	b.starting.Lock()
 	defer b.starting.Unlock()
@@ -43,7 +43,8 @@ func (b *bridge) waitReachable(ctx context.Context, begun time.Time) error {
 	}
 }
 
-// startError is the error of a wait that has been given up.
+// startError returns the error of a wait for the server that has ended without
+// one.
 func (b *bridge) startError(err error) error {
 	if b.reached.Load() {
 		return err
@@ -51,15 +52,15 @@ func (b *bridge) startError(err error) error {
 	return &noServerError{err}
 }
 
-// noServerError is ErrNoServer with what was found instead.
+// noServerError is ErrNoServer with its cause.
 type noServerError struct{ error }
 
 func (n *noServerError) Is(target error) bool { return target == ErrNoServer }
 
 func (n *noServerError) Unwrap() error { return n.error }
 
-// logUnreachable says at once that the server cannot be reached, and where it is
-// looked for: the client may not wait long enough to be told.
+// logUnreachable logs once per outage that the server cannot be reached, and
+// its address: the client may time out before it has a response.
 func (b *bridge) logUnreachable(err error, left time.Duration) {
 	var why *unreachableError
 	if errors.As(err, &why) && !b.unreachable.Swap(true) {

@@ -7,7 +7,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// recordSafeTools reads of a list of tools which of them may be called twice.
+// recordSafeTools records, from a list of tools, which of them may be called
+// twice.
 func (b *bridge) recordSafeTools(e *envelope, body []byte) {
 	if mcp.MCPMethod(e.Method) != mcp.MethodToolsList {
 		return
@@ -36,8 +37,8 @@ func (b *bridge) recordSafeTools(e *envelope, body []byte) {
 	}
 }
 
-// foundRepeatable asks the server for its tools, for a client that never did,
-// and reports whether the lost call may be made again.
+// listAndCheckRepeatable lists the server's tools, if the client never has, and
+// reports whether the lost call may be made again.
 func (b *bridge) listAndCheckRepeatable(ctx context.Context, lost *forwardedRequest) bool {
 	b.listingTools.Lock()
 	defer b.listingTools.Unlock()
@@ -50,7 +51,7 @@ func (b *bridge) listAndCheckRepeatable(ctx context.Context, lost *forwardedRequ
 				Meta json.RawMessage `json:"_meta,omitempty"`
 			} `json:"params"`
 		}
-		_ = json.Unmarshal(lost.message, &body) // open has read it
+		_ = json.Unmarshal(lost.message, &body) // decodeEnvelope has parsed it
 		line, err := json.Marshal(map[string]any{
 			"jsonrpc": mcp.JSONRPC_VERSION, "id": "connect tools", "method": mcp.MethodToolsList, "params": body.Params})
 		if err != nil {
@@ -60,7 +61,7 @@ func (b *bridge) listAndCheckRepeatable(ctx context.Context, lost *forwardedRequ
 		if refused != nil {
 			return false
 		}
-		if err := b.deliver(ctx, &forwardedRequest{envelope: &e, message: line, internal: true}); err != nil {
+		if err := b.deliver(ctx, &forwardedRequest{call: new(call), envelope: &e, message: line, internal: true}); err != nil {
 			return false
 		}
 	}

@@ -16,17 +16,20 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// ErrNoServer says that there has never been a server where one was looked for.
+// ErrNoServer is returned by Connect if there has never been a server at its
+// URL.
 var ErrNoServer = errors.New("there is no server")
 
 var (
-	errSessionGone = errors.New("the server has forgotten the session")
+	errSessionGone = errors.New("the server does not know the session")
 	errLost        = errors.New("the connection to the server was lost before the response came")
-	errMaybeDone   = errors.New("the connection to the server was lost before the response came: the call may have taken effect. See what there is before calling again")
+	errMaybeDone   = errors.New("the connection to the server was lost before the response came: the call may have taken effect. Read the present state before calling again")
 	errUnreachable = errors.New("the server cannot be reached")
 )
 
-// deliver sends a request until it is answered, cancelled or hopeless.
+// deliver sends a request until it is answered, cancelled or has failed for
+// good: after maxAttempts lost connections, or when the server stays
+// unreachable.
 func (b *bridge) deliver(ctx context.Context, r *forwardedRequest) error {
 	begun := time.Now()
 	lasting := mcp.MCPMethod(r.envelope.Method) == mcp.MethodSubscriptionsListen
@@ -37,14 +40,14 @@ func (b *bridge) deliver(ctx context.Context, r *forwardedRequest) error {
 		case err == nil || ctx.Err() != nil || r.cancelled.Load():
 			return nil
 		case lasting && (errors.Is(err, errUnreachable) || errors.Is(err, errLost)):
-			_ = pause(ctx, min(retryFirst<<attempt, retryLast)) // as long as the client is there
+			_ = pause(ctx, min(retryFirst<<attempt, retryLast)) // until the client cancels
 			attempt = min(attempt, maxAttempts)
 			continue
 		case errors.Is(err, errUnreachable):
 			if err := b.waitReachable(ctx, begun); err != nil {
 				return err
 			}
-			continue // it never arrived: no attempt
+			continue // it did not arrive: this is no attempt
 		case errors.Is(err, errSessionGone):
 			if err := b.reinitialize(ctx, epoch); err != nil {
 				return err
@@ -60,13 +63,13 @@ func (b *bridge) deliver(ctx context.Context, r *forwardedRequest) error {
 	}
 }
 
-// exchange sends a request once and passes on what comes back.
+// exchange sends a request once and forwards what comes back.
 func (b *bridge) exchange(ctx context.Context, r *forwardedRequest, session string, epoch int) error {
 	client := b.http
 	if !b.repeatable(r.envelope) {
-		// On a connection that was idle, nobody can tell a server that has
-		// gone from one that goes while it works.
-		client = b.fresh
+		// On an idle connection, a server that ended before the request
+		// cannot be distinguished from one that ended while it worked.
+		client = b.noKeepAlive
 	}
 	response, err := b.sendOn(ctx, client, http.MethodPost, r.message, b.headers(r.envelope, r.message, session))
 	if err != nil {
@@ -77,7 +80,7 @@ func (b *bridge) exchange(ctx context.Context, r *forwardedRequest, session stri
 	case response.StatusCode == http.StatusAccepted:
 		return nil // of a cancelled request
 	case response.StatusCode == http.StatusServiceUnavailable:
-		return errUnreachable // it is going, or not there yet
+		return errUnreachable // it is ending or starting
 	case response.StatusCode == http.StatusNotFound && kind != "application/json" && session != "":
 		return errSessionGone
 	case kind == "application/json":
@@ -100,8 +103,8 @@ func (b *bridge) passBody(r *forwardedRequest, response *responseBody) error {
 	return b.respond(r, body)
 }
 
-// passEvents passes on the messages of a stream. For a request it is complete
-// with the response.
+// passEvents forwards the messages of a stream. The stream of a request is
+// complete with its response.
 func (b *bridge) passEvents(response *responseBody, epoch int, r *forwardedRequest) error {
 	for events := newEventReader(response); ; {
 		data, err := events.next()
@@ -114,7 +117,7 @@ func (b *bridge) passEvents(response *responseBody, epoch int, r *forwardedReque
 		}
 		switch {
 		case e.Method == "" && r != nil && r.subscribed:
-			return errLost // the server ends, not the client's interest
+			return errLost // the server ends the stream, not the client
 		case e.Method == "" && r != nil:
 			return b.respond(r, data)
 		case e.Method != "" && e.hasID():
@@ -131,7 +134,7 @@ func (b *bridge) passEvents(response *responseBody, epoch int, r *forwardedReque
 	}
 }
 
-// respond passes on the response to a request that was not cancelled.
+// respond forwards the response to a request, unless it was cancelled.
 func (b *bridge) respond(r *forwardedRequest, message []byte) error {
 	if r.cancelled.Load() {
 		return nil
@@ -144,7 +147,7 @@ func (b *bridge) respond(r *forwardedRequest, message []byte) error {
 }
 
 // isNew reports whether a notification is new to the client: a stream that is
-// opened again acknowledges itself again.
+// opened again is acknowledged again.
 func (r *forwardedRequest) isNew(method string, message []byte) bool {
 	if method != mcp.MethodNotificationSubscriptionsAcknowledged {
 		return true
@@ -168,7 +171,7 @@ func (b *bridge) pass(message []byte) error {
 	return b.out.send(json.RawMessage(line.Bytes()))
 }
 
-// withMessageID gives a message another id.
+// withMessageID returns a message with another id.
 func withMessageID(message, id []byte) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(message, &fields); err != nil {
@@ -178,10 +181,10 @@ func withMessageID(message, id []byte) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// forwardAnswer takes the client's answer to a question of the server. Questions are
-// numbered anew in every session, so what answers one of an earlier session
-// goes nowhere.
-func (b *bridge) forwardAnswer(e *envelope, line []byte) {
+// forwardResponse forwards the client's response to a request of the server.
+// The ids of those carry the epoch of their session, since every session
+// numbers them from the start; a response to an earlier session is dropped.
+func (b *bridge) forwardResponse(e *envelope, line []byte) {
 	var name string
 	if json.Unmarshal(e.ID, &name) != nil {
 		return
@@ -196,14 +199,15 @@ func (b *bridge) forwardAnswer(e *envelope, line []byte) {
 	}
 }
 
-// forwardNotification sends a notification, and reports whether it arrived. It is not sent
-// again: where it mattered, renew says the same.
+// forwardNotification sends a notification, and reports whether it was
+// delivered. It is not sent again: reinitialize restores the state.
 func (b *bridge) forwardNotification(e *envelope, line []byte) bool {
 	session, _ := b.currentSession()
 	return b.post(e, line, session)
 }
 
-// post sends what is owed no response, and reports whether it arrived.
+// post sends a message that has no response, and reports whether it was
+// delivered.
 func (b *bridge) post(e *envelope, line []byte, session string) bool {
 	ctx, cancel := context.WithTimeout(b.ctx, maxSilence)
 	defer cancel()

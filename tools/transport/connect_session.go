@@ -6,25 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// What a bridge remembers of its client, and how it introduces it again.
+// The state of the client that a bridge keeps, and how it is sent again to a new
+// session.
 
-// currentSession returns the session of the last introduction and its number.
+// currentSession returns the session of the last initialize and its number.
 func (b *bridge) currentSession() (session string, epoch int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.session, b.epoch
 }
 
-// introduce passes on the client's own introduction. Nothing else of the
-// client is read meanwhile: it could only be refused.
+// forwardInitialize forwards the client's initialize. No other message of the
+// client is read meanwhile: the server would refuse it.
 func (b *bridge) forwardInitialize(e *envelope, line []byte) {
 	b.initializing.Lock()
 	body, err := b.sendInitialize(b.ctx, line)
@@ -45,8 +48,8 @@ func (b *bridge) forwardInitialize(e *envelope, line []byte) {
 	}
 }
 
-// sendInitialize sends an introduction until the server answers. It returns the answer,
-// and takes over the session that it brought.
+// sendInitialize sends an initialize until the server answers. It returns the
+// response, and keeps the session that it names.
 func (b *bridge) sendInitialize(ctx context.Context, line []byte) ([]byte, error) {
 	begun := time.Now()
 	for {
@@ -98,8 +101,8 @@ func (b *bridge) readInitialize(response *responseBody) ([]byte, error) {
 	return body, nil
 }
 
-// firstResponse skips what comes before the response to an introduction:
-// nothing that concerns the client yet.
+// firstResponse returns the response to an initialize. Notifications before it
+// do not concern the client.
 func firstResponse(events *eventReader) ([]byte, error) {
 	for {
 		data, err := events.next()
@@ -112,8 +115,8 @@ func firstResponse(events *eventReader) ([]byte, error) {
 	}
 }
 
-// renew introduces the client again, unless somebody has since the epoch that
-// came to nothing.
+// reinitialize sends the client's initialize again, unless that was done since
+// the given epoch.
 func (b *bridge) reinitialize(ctx context.Context, epoch int) error {
 	b.initializing.Lock()
 	defer b.initializing.Unlock()
@@ -126,7 +129,7 @@ func (b *bridge) reinitialize(ctx context.Context, epoch int) error {
 	case hello == nil:
 		return errSessionGone
 	}
-	b.opts.Log.Info("introducing the client to the server again")
+	b.opts.Log.Info("sending the initialize of the client to the server again")
 	if _, err := b.sendInitialize(ctx, hello); err != nil {
 		return err
 	}
@@ -134,24 +137,21 @@ func (b *bridge) reinitialize(ctx context.Context, epoch int) error {
 	b.resend(ctx, session, "notifications/initialized", nil)
 	b.mu.Lock()
 	level := b.level
-	uris := make([]string, 0, len(b.uris))
-	for uri := range b.uris {
-		uris = append(uris, uri)
-	}
+	uris := slices.Collect(maps.Keys(b.uris))
 	b.mu.Unlock()
 	if level != nil {
 		b.resend(ctx, session, string(mcp.MethodSetLogLevel), map[string]any{"level": json.RawMessage(level)})
 	}
 	for _, uri := range uris {
 		b.resend(ctx, session, string(mcp.MethodResourcesSubscribe), map[string]any{"uri": uri})
-		// Nobody knows what changed meanwhile.
+		// It may have changed meanwhile.
 		_ = b.out.send(newNotification(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri}))
 	}
 	return nil
 }
 
-// resend says again what the client said in an earlier session. The client has
-// had its response.
+// resend repeats a message of an earlier session. The client has its response
+// already.
 func (b *bridge) resend(ctx context.Context, session, method string, params map[string]any) {
 	message := map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method}
 	if !strings.HasPrefix(method, "notifications/") {
@@ -171,7 +171,7 @@ func (b *bridge) resend(ctx context.Context, session, method string, params map[
 	response.close()
 }
 
-// recordState keeps what must be said again in the next session.
+// recordState records what must be sent again in the next session.
 func (b *bridge) recordState(e *envelope, line []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -194,7 +194,8 @@ func (b *bridge) recordState(e *envelope, line []byte) {
 	}
 }
 
-// listen keeps the session's stream of what belongs to no call open.
+// listen keeps the session's stream of notifications that belong to no call
+// open, until the end of b.ctx.
 func (b *bridge) listen() {
 	for wait := retryFirst; b.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		session, epoch := b.currentSession()
@@ -206,7 +207,7 @@ func (b *bridge) listen() {
 				_ = b.passEvents(response, epoch, nil)
 			case http.StatusMethodNotAllowed:
 				response.close()
-				return // the server has nothing to say
+				return // the server has no such stream
 			case http.StatusNotFound:
 				_ = b.reinitialize(b.ctx, epoch)
 			}
@@ -216,7 +217,7 @@ func (b *bridge) listen() {
 	}
 }
 
-// endSession ends the session, if the server is there to be told.
+// endSession deletes the session, if the server can be reached.
 func (b *bridge) endSession() {
 	session, _ := b.currentSession()
 	if session == "" {

@@ -275,7 +275,7 @@ func TestASocketServesWithoutAToken(t *testing.T) {
 	c.MustCall(t.Context(), "noop", nil)
 }
 
-func TestARefusedTokenIsSaid(t *testing.T) {
+func TestARefusedTokenIsReported(t *testing.T) {
 	h := mcptest.ServeHTTP(t, newServer(), transport.HTTPOptions{Tokens: twoTokens(t)})
 	c := mcptest.Connect(t, transport.ConnectOptions{URL: h.URL, Token: "wrong", TokenFrom: "the file", Log: quiet()})
 	for _, method := range []string{"initialize", "server/discover"} {
@@ -311,7 +311,7 @@ func TestEveryServersMessagesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := c.Notifications("notifications/x")
-	if len(got) != 1 || !strings.Contains(string(got[0].Params), long) { // the one beside the introduction is not waited for
+	if len(got) != 1 || !strings.Contains(string(got[0].Params), long) { // the one beside the initialize is not awaited
 		t.Errorf("%d notifications", len(got))
 	}
 	if junk := c.Junk(); len(junk) > 0 {
@@ -361,9 +361,9 @@ func TestACallThatWasCancelledIsNeitherMadeAgainNorAnswered(t *testing.T) {
 	}
 }
 
-// TestWhereThereNeverWasAServerTheClientIsTold looks for a server where none
+// TestWithoutAServerTheClientGetsAnError looks for a server where none
 // is, and then finds one that was only late.
-func TestWhereThereNeverWasAServerTheClientIsTold(t *testing.T) {
+func TestWithoutAServerTheClientGetsAnError(t *testing.T) {
 	h := mcptest.ServeHTTP(t, newServer(), transport.HTTPOptions{})
 	h.Stop()
 	log := &lockedBuffer{written: make(chan struct{}, 16)}

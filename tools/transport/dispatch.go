@@ -13,16 +13,15 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// host serves single messages. It is what all transports share: where a
-// message came from is in its client, where its notifications and response go
-// is up to the caller.
+// dispatcher serves single messages for all transports: client identifies the
+// sender, and the caller supplies where notifications and the response go.
 type dispatcher struct {
 	srv *server.MCPServer
 	log *slog.Logger
 }
 
 // handle serves one message of a client: its notifications go to notes, then
-// its response goes to send, also when the handler ended its goroutine.
+// its response goes to send, also if the handler ended its goroutine.
 func (h *dispatcher) handle(ctx context.Context, c *client, e *envelope, message []byte, notes sink, send func(any) error) {
 	s := newRequestSession(ctx, c, notes, e)
 	var response any
@@ -35,8 +34,8 @@ func (h *dispatcher) handle(ctx context.Context, c *client, e *envelope, message
 	h.call(h.srv.WithContext(ctx, s), s, e, message, &response)
 }
 
-// call hands the message to mcp-go. A panic, and a handler that ends its
-// goroutine, become an internal error that names an incident in the log.
+// call passes the message to mcp-go. A panic, and a handler that ends its
+// goroutine, become an internal error with the id of an incident in the log.
 func (h *dispatcher) call(ctx context.Context, s *requestSession, e *envelope, message []byte, response *any) {
 	finished := false
 	defer func() {

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// earlyCancels are cancellations of requests that have not been read. Over
-// HTTP a request and its cancellation come on connections of their own, so
-// that either may be the first; on stdio they cannot overtake each other.
+// earlyCancels holds cancellations of requests that have not been read. Over
+// HTTP a request and its cancellation arrive on connections of their own, in
+// any order; on stdio they arrive in order.
 //
-// Most are not early but late: the response was on its way to the client. Both
-// look alike, so all are kept, a few and for a short time. The protocol forbids
-// to use an id twice in a session, and so none of them hits another request.
+// Most of them are late, not early: the response was on its way to the client.
+// Both look the same, so all are kept, at most maxEarly and for earlyFor. The
+// protocol forbids to use an id twice in a session, so none of them cancels
+// another request.
 //
 // The zero value is ready to use. It is safe for concurrent use.
 type earlyCancels struct {
@@ -25,7 +26,7 @@ type earlyCancel struct {
 	came time.Time
 }
 
-// add keeps a cancellation; the oldest makes room.
+// add records a cancellation, in place of the oldest if there are maxEarly.
 func (e *earlyCancels) add(id string) {
 	if id == "" || len(id) > maxEarlyID {
 		return
@@ -39,7 +40,8 @@ func (e *earlyCancels) add(id string) {
 	e.ids = append(e.ids, earlyCancel{id, time.Now()})
 }
 
-// take reports whether a request was cancelled early. It counts once.
+// take reports whether a request was cancelled early, and removes the
+// cancellation.
 func (e *earlyCancels) take(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,7 +54,7 @@ func (e *earlyCancels) take(id string) bool {
 	return true
 }
 
-// expire drops what came too long ago; e.mu is held.
+// expire removes cancellations older than earlyFor. e.mu is held.
 func (e *earlyCancels) expire() {
 	e.ids = slices.DeleteFunc(e.ids, func(c earlyCancel) bool { return time.Since(c.came) > earlyFor })
 }

@@ -8,8 +8,8 @@ import (
 
 // sink takes JSON-RPC messages for the client, in order.
 type sink interface {
-	// send encodes and passes on one message. It may block while the client
-	// does not read.
+	// send encodes and sends one message. It may block while the client does
+	// not read.
 	send(message any) error
 }
 
@@ -33,7 +33,7 @@ type unencodable struct{ err error }
 func (u *unencodable) Error() string { return "encode message: " + u.err.Error() }
 func (u *unencodable) Unwrap() error { return u.err }
 
-// encode gives a message as JSON and a newline. The caller must free it.
+// encode returns a message as JSON with a newline. The caller must call free.
 func encode(message any) (*encoding, error) {
 	e := encodings.Get().(*encoding)
 	e.buf.Reset()

@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// envelope is what routing needs to know of a message. It is decoded once, in
-// one pass that skips over arguments.
+// envelope is the part of a message that routing needs. It is decoded once, in
+// one pass that skips arguments.
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -27,7 +27,7 @@ type envelope struct {
 	} `json:"params"`
 }
 
-// refusal is a message that cannot be routed, as the client is told.
+// refusal is the error response to a message that cannot be routed.
 type refusal struct {
 	code    int
 	message string
@@ -35,9 +35,9 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// open decodes the envelope of a message. Wrong types inside an object are
-// left to mcp-go, which names the field; what is no request object at all is
-// refused here.
+// decodeEnvelope decodes the envelope of a message. Wrong types inside an
+// object are left to mcp-go, whose error names the field; a message that is not
+// a request object is refused.
 func decodeEnvelope(message []byte) (envelope, *refusal) {
 	var e envelope
 	if trimmed := bytes.TrimLeft(message, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
@@ -66,7 +66,7 @@ func (e *envelope) idIsValid() bool {
 	if !e.hasID() {
 		return true
 	}
-	if !utf8.Valid(e.ID) { // it would come back so, in its own bytes
+	if !utf8.Valid(e.ID) { // it is returned in its own bytes
 		return false
 	}
 	switch c := e.ID[0]; {
@@ -76,17 +76,18 @@ func (e *envelope) idIsValid() bool {
 	return false
 }
 
-// isAnswer reports whether the message answers a request of ours.
-func (e *envelope) isAnswer() bool {
+// isResponse reports whether the message is the response to a request of the
+// server.
+func (e *envelope) isResponse() bool {
 	return e.Method == "" && e.hasID() && (e.Result != nil || e.Error != nil)
 }
 
-// modern reports whether the request introduces itself, as protocol revisions
+// modern reports whether the request carries its protocol version, as revisions
 // from 2026-07-28 on require.
 func (e *envelope) modern() bool { return mcp.IsModernProtocol(e.Params.Meta.ProtocolVersion) }
 
-// reply is a response with the id in the very bytes the client wrote, so that
-// numbers beyond the exact range of a float come back unharmed.
+// reply is a response with the id in the bytes of the client, so that numbers
+// beyond the exact range of a float are unchanged.
 type reply struct {
 	JSONRPC string                   `json:"jsonrpc"`
 	ID      json.RawMessage          `json:"id"`
@@ -101,7 +102,7 @@ func errorReply(id json.RawMessage, code int, message string) reply {
 	return reply{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &mcp.JSONRPCErrorDetails{Code: code, Message: message}}
 }
 
-// withURI adds to the refusal of a resource which one it was, as the protocol
+// withURI adds the URI to the error of a resources/read, as the protocol
 // recommends.
 func (e *envelope) withURI(response any) any {
 	r, ok := response.(reply)
@@ -114,7 +115,7 @@ func (e *envelope) withURI(response any) any {
 	return r
 }
 
-// addressed puts the client's own id on a response of mcp-go.
+// withID replaces the id of a response of mcp-go by the client's own bytes.
 func withID(id json.RawMessage, response mcp.JSONRPCMessage) any {
 	switch r := response.(type) {
 	case mcp.JSONRPCResponse:
@@ -129,7 +130,7 @@ func withID(id json.RawMessage, response mcp.JSONRPCMessage) any {
 	return response
 }
 
-func (e *envelope) decodeAnswer(method string, result any) error {
+func (e *envelope) decodeResponse(method string, result any) error {
 	if e.Error != nil && string(e.Error) != "null" {
 		var refused mcp.JSONRPCErrorDetails
 		if err := json.Unmarshal(e.Error, &refused); err != nil {

@@ -62,7 +62,7 @@ func (b *besieged) client(token string) *mcptest.Client {
 
 type header map[string]string
 
-// do sends a request as alice unless the headers say otherwise; an empty
+// do sends a request as alice unless the headers differ; an empty
 // header is not sent.
 func (b *besieged) do(method, body string, h header) *http.Response {
 	b.t.Helper()
@@ -114,7 +114,7 @@ func (b *besieged) alive() {
 	}
 }
 
-func TestRequestsFromTheWrongPlaceOrPersonAreRefused(t *testing.T) {
+func TestRequestsWithAWrongHostOriginOrTokenAreRefused(t *testing.T) {
 	b := besiege(t)
 	session := b.session(aliceToken)
 	for name, tc := range map[string]struct {
@@ -159,7 +159,7 @@ func TestRequestsFromTheWrongPlaceOrPersonAreRefused(t *testing.T) {
 	b.alive()
 }
 
-func TestANameThatWasGivenOurAddressIsRefused(t *testing.T) {
+func TestDNSRebindingIsRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestNobodyCanCancelTheCallOfAnother(t *testing.T) {
 					}
 				}
 			}
-			b.alive() // what was sent has been acted on by now
+			b.alive() // what was sent has been handled
 			close(b.gate.open)
 			if got, err := call.Result(t.Context()); err != nil || got.Text != "waited" {
 				t.Errorf("the call: %q, %v", got.Text, err)
@@ -300,7 +300,7 @@ func TestABodyWithoutEndIsRefused(t *testing.T) {
 	b.alive()
 }
 
-func TestTheBodyOfAStrangerIsNotRead(t *testing.T) {
+func TestTheBodyOfAnUnauthorizedRequestIsNotRead(t *testing.T) {
 	b := besiege(t)
 	var sent countingReader
 	r, err := http.NewRequest("POST", b.URL, &sent)
@@ -390,7 +390,7 @@ func TestHeadersThatAreTooLargeAreRefused(t *testing.T) {
 	b.alive()
 }
 
-func TestTenThousandIdleConnectionsHoldUpNobody(t *testing.T) {
+func TestTenThousandIdleConnectionsDelayNoOtherClient(t *testing.T) {
 	for name, said := range map[string]string{
 		"that say nothing":              "",
 		"that owe the rest of a body":   "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n",

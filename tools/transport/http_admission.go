@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// ServeHTTP lets a request in, or says why not.
+// ServeHTTP implements http.Handler. It checks Host and Origin, then the path,
+// then the bearer token.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
-		limitUnreadBody(w) // until somebody wants to read it
+		limitUnreadBody(w) // until readBody extends it
 	}
 	if !h.hostAllowed(r) {
 		http.Error(w, "this Host or Origin is not served", http.StatusForbidden)
@@ -36,9 +37,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hostAllowed reports whether a request was meant for this server. A page in a
-// browser names itself in Origin, and in Host where it has given its own name
-// our address.
+// hostAllowed reports whether Host and Origin are allowed. A page in a browser
+// names itself in Origin, and in Host if its own name resolves to our address
+// (DNS rebinding).
 func (h *Handler) hostAllowed(r *http.Request) bool {
 	if h.opts.Hosts != nil && !slices.Contains(h.opts.Hosts, strings.ToLower(r.Host)) {
 		return false
@@ -52,8 +53,8 @@ func (h *Handler) hostAllowed(r *http.Request) bool {
 	return true
 }
 
-// LoopbackHosts are the values of the Host header under which a server that
-// listens on a loopback address can be meant.
+// LoopbackHosts returns the values of the Host header that are valid for a
+// server that listens on a loopback address.
 func LoopbackHosts(addr *net.TCPAddr) []string {
 	_, port, _ := net.SplitHostPort(addr.String())
 	hosts := []string{strings.ToLower(addr.String())}
@@ -63,7 +64,7 @@ func LoopbackHosts(addr *net.TCPAddr) []string {
 	return hosts
 }
 
-// admit finds out on whose behalf a request comes.
+// authorize finds the principal of a request and routes it.
 func (h *Handler) authorize(w http.ResponseWriter, r *http.Request) {
 	name, problem := h.authenticate(r)
 	if problem != "" {
@@ -84,7 +85,7 @@ func (h *Handler) authorize(w http.ResponseWriter, r *http.Request) {
 	h.route(w, r, p)
 }
 
-// authenticate returns the bearer's name, or what is wrong.
+// authenticate returns the name of the bearer, or what is wrong.
 func (h *Handler) authenticate(r *http.Request) (name, problem string) {
 	given := r.Header.Values("Authorization")
 	switch {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// deadlines is a response whose connection tells its deadlines.
+// deadlines is a response whose connection records its deadlines.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read, write time.Time

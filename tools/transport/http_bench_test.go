@@ -24,7 +24,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-// serveHTTPChild serves HTTP on a free port, says which, and ends with its
+// serveHTTPChild serves HTTP on a free port, prints it, and ends with its
 // input.
 func serveHTTPChild(kind string, srv *server.MCPServer) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +58,7 @@ func serveHTTPChild(kind string, srv *server.MCPServer) error {
 }
 
 // BenchmarkHTTP measures calls of a tool that does nothing, against this
-// transport with its guard and against the HTTP server that mcp-go ships, bare.
+// transport with its guard and against the HTTP server that mcp-go ships.
 // See BenchmarkStdio.
 func BenchmarkHTTP(b *testing.B) {
 	for _, era := range []string{"legacy", "modern"} {

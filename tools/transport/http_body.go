@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// httpRefusal is a request refused for its body.
+// httpRefusal is the response to a request that is refused because of its body.
 type httpRefusal struct {
 	status  int
 	message string
@@ -17,7 +17,7 @@ type httpRefusal struct {
 
 func (r *httpRefusal) write(w http.ResponseWriter) {
 	limitUnreadBody(w)
-	w.Header().Set("Connection", "close") // what is left of the body is not read
+	w.Header().Set("Connection", "close") // the rest of the body is not read
 	if r.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
@@ -28,13 +28,13 @@ var (
 	errBodyType  = &httpRefusal{http.StatusUnsupportedMediaType, "the Content-Type must be application/json"}
 	errBodySize  = &httpRefusal{http.StatusRequestEntityTooLarge, "the message is too large"}
 	errBodyRoom  = &httpRefusal{http.StatusTooManyRequests, "too many or too large messages at once: try again"}
-	errBodySlow  = &httpRefusal{http.StatusRequestTimeout, "the body was too slow in coming"}
+	errBodySlow  = &httpRefusal{http.StatusRequestTimeout, "the body did not arrive in time"}
 	errBodyShort = &httpRefusal{http.StatusBadRequest, "the body ended early"}
 )
 
-// readBody reads one message, within the room of its principal and within
-// time. The room is held for the caller, also beside a refusal; the caller
-// must release it.
+// readBody reads one message, within the byte limit of its principal and within
+// bodyTimeout. held is the number of bytes reserved, also if the request is
+// refused; the caller must release them.
 func readBody(w http.ResponseWriter, r *http.Request, p *principal) (message []byte, held int, _ *httpRefusal) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, 0, errBodyType
@@ -47,11 +47,11 @@ func readBody(w http.ResponseWriter, r *http.Request, p *principal) (message []b
 		return nil, 0, errBodyRoom
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))                      // a writer that has none needs none
-	defer func() { _ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) }() // it ran while the body came
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))                      // an error means that the writer has no deadline
+	defer func() { _ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) }() // it ran during the read
 	size := int(r.ContentLength)
 	if size < 0 {
-		size = bodyStep // of a body of unknown size, to begin with
+		size = bodyStep // the first step of a body of unknown size
 	}
 	var buf []byte
 	for filled := 0; ; size = min(2*size, MaxMessage+1) {
@@ -76,9 +76,10 @@ func readBody(w http.ResponseWriter, r *http.Request, p *principal) (message []b
 	}
 }
 
-// limitUnreadBody is for a body that nobody reads. net/http waits for what is left
-// of it after the answer, without end if no deadline is set: enough strangers
-// who announce a body and send none would fill the server.
+// limitUnreadBody sets a short read deadline for a body that is not read.
+// net/http reads the rest of a body after the response, without a bound if no
+// deadline is set: many clients that announce a body and send none would use up
+// the connections.
 func limitUnreadBody(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadBodyTimeout)) // a writer that has none needs none
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadBodyTimeout)) // an error means that the writer has no deadline
 }

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// serve runs one request and answers it. The call stands in the principal's
-// table under key, and its context comes from ctx.
+// serve runs one request and answers it. The call is in the principal's table
+// under key, and its context comes from ctx.
 func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, p *principal, x exchange) {
 	call, refused := p.calls.admit(ctx, x.key, h.opts.callClass(x.envelope), 0)
 	switch refused {
@@ -19,14 +19,14 @@ func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, p *principal
 		return
 	}
 	defer call.end()
-	a := newHTTPResponse(w, h.opts.KeepAlive, x.gone(call))
+	a := newHTTPResponse(w, h.opts.KeepAlive, x.onWriteError(call))
 	defer a.close()
 	if x.begin != nil {
 		defer x.begin(call, a)()
 	}
 	if !call.waitTurn() {
 		if !call.cancelled.Load() {
-			_ = a.finish(http.StatusOK, errorReply(x.envelope.ID, codeBusy, "the call ended before its turn came"))
+			_ = a.finish(http.StatusOK, errorReply(x.envelope.ID, codeBusy, "the call ended before it could run"))
 		}
 		return
 	}
@@ -38,13 +38,13 @@ func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, p *principal
 	})
 }
 
-// exchange is a request and what differs between the eras in serving it.
+// exchange is a request, with what differs between the eras in serving it.
 type exchange struct {
-	client   *client
-	envelope *envelope
-	body     []byte
-	key      string
-	status   func(response any) int                  // HTTP status of the response, which it may prepare for
-	gone     func(*call) func()                      // what to do when the client does not read; may give nil
-	begin    func(*call, *httpResponse) (end func()) // around the call; may be nil
+	client       *client
+	envelope     *envelope
+	body         []byte
+	key          string
+	status       func(response any) int                  // HTTP status of the response; may set headers
+	onWriteError func(*call) func()                      // what to do after a failed write; may return nil
+	begin        func(*call, *httpResponse) (end func()) // called before the call, end after it; may be nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,23 +24,24 @@ const (
 	PathAbout = "/about"
 )
 
-// HTTPOptions tune a Handler. The zero value serves everybody who reaches it
-// as LocalPrincipal: fit for a Unix socket and for nothing else.
+// HTTPOptions configure a Handler. The zero value serves every client as
+// LocalPrincipal: it is fit for a Unix socket and nothing else.
 type HTTPOptions struct {
 	// Options hold for each principal: MaxCalls is how many of its tool calls
 	// run at once, over all its connections.
 	Options
 
-	// Tokens are who may call; nil means whoever can connect.
+	// Tokens are the accepted bearer tokens; nil means every client that can
+	// connect.
 	Tokens *Tokens
 
 	// Hosts are the values of the Host header that are served, with the port;
-	// nil means all. A server on a loopback address needs them: a page in a
-	// browser can give its own name that address.
+	// nil means all. A server on a loopback address needs them against DNS
+	// rebinding: the name of a web page can resolve to that address.
 	Hosts []string
 
-	// About is what PathAbout tells of the server, as JSON, to whoever may call;
-	// nil is nothing.
+	// About is returned by PathAbout as JSON to every authorized client; nil is
+	// null.
 	About any
 
 	// SessionTTL is how long a legacy session is kept without a request and
@@ -62,15 +65,15 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 }
 
 // Handler serves MCP over streamable HTTP at PathMCP, in both protocol eras,
-// says at /healthz and /readyz whether it lives and takes calls, and at
-// PathAbout what it is.
+// liveness at /healthz, readiness at /readyz, and a description of the server
+// at PathAbout.
 //
-// A request is looked at in this order: where it comes from (Host, Origin),
-// on whose behalf (bearer token), whether there is room, and only then what
-// is in it. Everything a request can reach belongs to its principal: the
-// sessions, the calls in flight and their ids, the questions that wait for an
-// answer. So one principal can neither see, cancel nor answer for another,
-// and has limits of its own. Principal tells handlers whom they serve.
+// A request is checked in this order: its source (Host, Origin), its principal
+// (bearer token), the limits, and only then its contents. Everything that a
+// request can reach belongs to its principal: sessions, calls in flight with
+// their ids, and requests to the client. So a principal can neither see, cancel
+// nor answer for another, and has limits of its own. Principal returns to
+// handlers whom they serve.
 //
 // It must be closed. It is safe for concurrent use.
 type Handler struct {
@@ -95,7 +98,7 @@ func NewHandler(srv *server.MCPServer, opts HTTPOptions) *Handler {
 		dispatcher: dispatcher{srv: srv, log: opts.Log},
 		opts:       opts,
 		swept:      make(chan struct{}),
-		prefix:     "http-" + rand.Text()[:8] + "-", // others may serve the same srv
+		prefix:     "http-" + rand.Text()[:8] + "-", // unique among the transports of srv
 		principals: make(map[string]*principal),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -104,8 +107,8 @@ func NewHandler(srv *server.MCPServer, opts HTTPOptions) *Handler {
 }
 
 // Close refuses new calls, ends the streams, and gives the calls in flight
-// Options.Grace before their contexts end. It returns when they are gone, or
-// half a second after that. Sessions end with it.
+// Options.Grace before their contexts end. It returns when they have ended, or
+// abandonAfter later. All sessions end with it.
 func (h *Handler) Close() {
 	h.mu.Lock()
 	first := !h.closing
@@ -136,15 +139,11 @@ func (h *Handler) drain() {
 func (h *Handler) principalsCopy() []*principal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]*principal, 0, len(h.principals))
-	for _, p := range h.principals {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Values(h.principals))
 }
 
-// principal returns what is held for a bearer, or nil at the end of the
-// server. There are no more of them than names in Tokens.
+// principal returns the state of a principal, or nil while the server ends.
+// There are no more of them than names in Tokens.
 func (h *Handler) principal(name string) *principal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,17 +164,18 @@ func (h *Handler) isClosing() bool {
 	return h.closing
 }
 
-// nextID names a client or a stream. It is no secret and gives no access.
+// nextID returns the id of a client or a stream. It is not secret and grants no
+// access.
 func (h *Handler) nextID() string {
 	return h.prefix + strconv.FormatUint(h.last.Add(1), 10)
 }
 
-// route serves a request that has passed the guard.
+// route serves a request that was authorized.
 func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *principal) {
 	switch {
 	case r.URL.Path == PathAbout:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(h.opts.About) // the client may be gone
+		_ = json.NewEncoder(w).Encode(h.opts.About) // the client may have disconnected
 	case r.Method == http.MethodPost:
 		h.post(w, r, p)
 	case mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):

@@ -9,9 +9,9 @@ import (
 )
 
 // The revisions up to 2025-11-25: initialize makes a session, every later
-// request names it, a GET stream carries what belongs to no call.
+// request names it, a GET stream has the notifications that belong to no call.
 
-// discard is a sink for what nobody can receive.
+// discard is a sink for notifications that nobody can receive.
 type discard struct{}
 
 func (discard) send(any) error { return nil }
@@ -31,8 +31,8 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 	}
 	defer s.leave()
 	switch {
-	case e.isAnswer():
-		s.client.requests.answer(*e)
+	case e.isResponse():
+		s.client.requests.resolve(*e)
 		w.WriteHeader(http.StatusAccepted)
 	case e.Method == "notifications/cancelled":
 		s.cancelCall(string(e.Params.RequestID))
@@ -43,8 +43,8 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 	default:
 		h.serve(withDirectory(s.ctx, r.Header), w, p, exchange{
 			client: s.client, envelope: e, body: body, key: s.key(e.ID),
-			status: func(any) int { return http.StatusOK },
-			gone:   func(*call) func() { return nil },
+			status:       func(any) int { return http.StatusOK },
+			onWriteError: func(*call) func() { return nil },
 			begin: func(c *call, _ *httpResponse) func() {
 				s.cancelIfEarly(c, string(e.ID))
 				return cancelWhenLost(r.Context(), c)
@@ -53,13 +53,13 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 	}
 }
 
-// cancelWhenLost ends a call some time after its connection is gone. Up to
-// 2025-11-25 that is no cancellation, so a short call may still do its work;
-// but a long one waits for nobody and must not keep its place, and one whose
-// hasTurn has not come never begins. The returned function ends the watch.
+// cancelWhenLost ends a call some time after its connection is lost. Up to
+// 2025-11-25 that is no cancellation, so the call has lostGrace to do its work;
+// then it must free its place. A call that has not started does not start. The
+// returned function ends the watch.
 func cancelWhenLost(connection context.Context, c *call) (end func()) {
 	stop := context.AfterFunc(connection, func() {
-		if !c.begun.Load() {
+		if !c.started.Load() {
 			c.cancel()
 			return
 		}
@@ -68,8 +68,8 @@ func cancelWhenLost(connection context.Context, c *call) (end func()) {
 	return func() { stop() }
 }
 
-// findSession returns the session that a request names, or answers why there
-// is none. The caller must leave it.
+// findSession returns the session that a request names, or writes the error
+// response. The caller must call leave.
 func findSession(w http.ResponseWriter, r *http.Request, p *principal) *httpSession {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
@@ -84,14 +84,14 @@ func findSession(w http.ResponseWriter, r *http.Request, p *principal) *httpSess
 	return s
 }
 
-// initialize makes a session, if the server agrees.
+// initialize makes a session, if the server accepts it.
 func (h *Handler) initialize(w http.ResponseWriter, _ *http.Request, p *principal, e *envelope, body []byte) {
 	s := h.newSession(p)
 	defer s.leave()
 	opened := false
 	h.serve(s.ctx, w, p, exchange{
 		client: s.client, envelope: e, body: body, key: s.key(e.ID),
-		gone: func(*call) func() { return nil },
+		onWriteError: func(*call) func() { return nil },
 		status: func(response any) int {
 			if errorCode(response) != 0 {
 				return http.StatusBadRequest
@@ -108,7 +108,7 @@ func (h *Handler) initialize(w http.ResponseWriter, _ *http.Request, p *principa
 	}
 }
 
-// get opens the stream of what belongs to no call.
+// get opens the stream of notifications that belong to no call.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request, p *principal) {
 	if !accepts(r, "text/event-stream") {
 		http.Error(w, "the Accept header must list text/event-stream", http.StatusNotAcceptable)
@@ -132,7 +132,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p *principal) {
 	s.broadcasts.read(a, stream.ctx.Done())
 }
 
-// delete ends a session at its client's wish.
+// delete ends a session on behalf of its client.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request, p *principal) {
 	s := findSession(w, r, p)
 	if s == nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// From 2026-07-28 on there are no sessions: a request says everything itself,
-// and the end of its response's stream is the end of its call.
+// From 2026-07-28 on there are no sessions: a request carries all its state, and
+// the end of its response's stream cancels its call.
 
 func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principal, e *envelope, body []byte) {
-	if !e.hasID() || e.isAnswer() {
-		// Nothing to act on: a call is cancelled by closing its response, and
-		// an id in a notification could only name somebody else's.
+	if !e.hasID() || e.isResponse() {
+		// Ignored: a call is cancelled by closing its response, and an id in a
+		// notification could only name the call of another client.
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -26,8 +26,8 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 	c := newClient(h.nextID())
 	x := exchange{
 		client: c, envelope: e, body: body, key: c.id,
-		status: func(response any) int { return statusOf(errorCode(response)) },
-		gone:   func(c *call) func() { return c.cancel },
+		status:       func(response any) int { return statusOf(errorCode(response)) },
+		onWriteError: func(c *call) func() { return c.cancel },
 	}
 	if mcp.MCPMethod(e.Method) == mcp.MethodSubscriptionsListen {
 		x.begin = func(_ *call, a *httpResponse) func() { return h.listen(p, c, a) }
@@ -36,7 +36,7 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 	h.serve(withDirectory(ctx, r.Header), w, p, x)
 }
 
-// listen lets a client receive what belongs to no call while its
+// listen lets a client receive notifications that belong to no call while its
 // subscriptions/listen lasts.
 func (h *Handler) listen(p *principal, c *client, a *httpResponse) (end func()) {
 	a.open()
@@ -51,8 +51,8 @@ func (h *Handler) listen(p *principal, c *client, a *httpResponse) (end func()) 
 	}
 }
 
-// checkModern compares a request's headers with its body, as they must agree:
-// what lies between client and server acts on the headers.
+// checkModern compares a request's headers with its body. They must agree,
+// since proxies act on the headers.
 func (h *Handler) checkModern(header http.Header, e *envelope, body []byte) *reply {
 	refuse := func(code int, message string) *reply {
 		r := errorReply(e.ID, code, message)
@@ -103,7 +103,7 @@ func lookup(header http.Header) func(string) (string, bool) {
 	}
 }
 
-// statusOf gives the HTTP status of a response with an error code, as
+// statusOf returns the HTTP status of a response with an error code, as
 // 2026-07-28 prescribes.
 func statusOf(code int) int {
 	switch code {

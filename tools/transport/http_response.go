@@ -13,10 +13,11 @@ import (
 
 var errResponseSent = errors.New("the response was sent already")
 
-// forwardAnswer is the HTTP response to one message of a client. It is one JSON
-// object, unless something comes before the response or the response is long
-// in coming: then it is an event stream, in which comments keep the
-// connection alive. It is a sink, and safe for concurrent use.
+// httpResponse is the HTTP response to one message of a client. It is one JSON
+// object, unless something is sent before the response or the response takes
+// longer than the keep-alive time: then it is an event stream, in which
+// comments keep the connection alive. It is a sink, and safe for concurrent
+// use.
 type httpResponse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -30,9 +31,8 @@ type httpResponse struct {
 	onWriteError func() // called once, after a failed write
 }
 
-// newAnswer prepares the response. gone is called when the client turns out
-// not to read it; nil if nobody wants to know. The caller must close the
-// answer.
+// newHTTPResponse prepares the response. onWriteError is called once after a
+// failed write; it may be nil. The caller must call close.
 func newHTTPResponse(w http.ResponseWriter, every time.Duration, gone func()) *httpResponse {
 	a := &httpResponse{w: w, control: http.NewResponseController(w), every: every, onWriteError: gone}
 	a.mu.Lock()
@@ -41,32 +41,41 @@ func newHTTPResponse(w http.ResponseWriter, every time.Duration, gone func()) *h
 	return a
 }
 
-// decodeEnvelope makes the response a stream at once.
+// open turns the response into a stream at once.
 func (a *httpResponse) open() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.writeEvent(": open\n\n", nil, "")
 }
 
-// send passes on what comes before the response.
+// send sends a message before the response.
 func (a *httpResponse) send(message any) error {
-	e, err := encode(message)
-	if err != nil {
-		return err
-	}
-	defer e.free()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.done {
-		return errResponseSent
-	}
-	a.writeEvent("event: message\ndata: ", e.buf.Bytes(), "\n")
-	return a.err
+	return a.write(message, func(body []byte) { a.writeEvent("event: message\ndata: ", body, "\n") })
 }
 
 // finish sends the response; nothing follows it. The status counts only if
 // the response is no stream by then.
 func (a *httpResponse) finish(status int, message any) error {
+	return a.write(message, func(body []byte) {
+		if a.streaming {
+			a.writeEvent("event: message\ndata: ", body, "\n")
+		} else {
+			header := a.w.Header()
+			header.Set("Content-Type", "application/json")
+			header.Set("Content-Length", strconv.Itoa(len(body)))
+			a.extend()
+			a.w.WriteHeader(status)
+			if _, a.err = a.w.Write(body); a.err == nil {
+				a.err = a.control.Flush() // the handler may have ended this goroutine
+			}
+		}
+		a.end()
+	})
+}
+
+// write encodes a message and passes it to do with a.mu held, unless the
+// response was sent.
+func (a *httpResponse) write(message any, do func(body []byte)) error {
 	e, err := encode(message)
 	if err != nil {
 		return err
@@ -77,24 +86,12 @@ func (a *httpResponse) finish(status int, message any) error {
 	if a.done {
 		return errResponseSent
 	}
-	if a.streaming {
-		a.writeEvent("event: message\ndata: ", e.buf.Bytes(), "\n")
-	} else {
-		header := a.w.Header()
-		header.Set("Content-Type", "application/json")
-		header.Set("Content-Length", strconv.Itoa(e.buf.Len()))
-		a.extend()
-		a.w.WriteHeader(status)
-		if _, a.err = a.w.Write(e.buf.Bytes()); a.err == nil {
-			a.err = a.control.Flush() // the handler may have ended this goroutine
-		}
-	}
-	a.end()
+	do(e.buf.Bytes())
 	return a.err
 }
 
-// close ends the response if it has not been sent. A message that is owed no
-// response was accepted.
+// close ends the response if it has not been sent: a message without a response
+// was accepted.
 func (a *httpResponse) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,8 +119,8 @@ func (a *httpResponse) keepAlive() {
 	a.timer.Reset(a.every)
 }
 
-// writeEvent writes a piece of the stream and begins it first, if need be. a.mu is
-// held.
+// writeEvent writes a part of the stream, and begins the stream if needed. a.mu
+// is held.
 func (a *httpResponse) writeEvent(head string, data []byte, tail string) {
 	if a.err != nil {
 		return
@@ -133,7 +130,7 @@ func (a *httpResponse) writeEvent(head string, data []byte, tail string) {
 		a.streaming = true
 		header := a.w.Header()
 		header.Set("Content-Type", "text/event-stream")
-		header.Set("X-Accel-Buffering", "no") // proxies must not wait for more
+		header.Set("X-Accel-Buffering", "no") // proxies must not buffer
 		a.w.WriteHeader(http.StatusOK)
 	}
 	_, err := a.w.Write([]byte(head))
@@ -150,12 +147,12 @@ func (a *httpResponse) writeEvent(head string, data []byte, tail string) {
 	}
 }
 
-// extend gives the client time to read what is written next.
+// extend sets the write deadline for the next write.
 func (a *httpResponse) extend() {
-	_ = a.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer that has none needs none
+	_ = a.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // an error means that the writer has no deadline
 }
 
-// writeReply answers without a call.
+// writeReply writes a response without a call.
 func writeReply(w http.ResponseWriter, status int, r reply) {
 	e, err := encode(r)
 	if err != nil {
@@ -165,7 +162,7 @@ func writeReply(w http.ResponseWriter, status int, r reply) {
 	defer e.free()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(e.buf.Bytes()) // the client may be gone
+	_, _ = w.Write(e.buf.Bytes()) // the client may have disconnected
 }
 
 // errorCode returns the code of an error response, 0 for a result.
@@ -181,8 +178,8 @@ func errorCode(response any) int {
 	return 0
 }
 
-// accepts reports whether the client takes a content type. One that does not
-// say takes everything.
+// accepts reports whether the client accepts a content type. Without an Accept
+// header it accepts all.
 func accepts(r *http.Request, want string) bool {
 	all := r.Header.Values("Accept")
 	kind, _, _ := strings.Cut(want, "/")

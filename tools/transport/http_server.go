@@ -12,12 +12,11 @@ import (
 )
 
 // ServeHTTP serves MCP on a listener until ctx ends, and closes it. The calls
-// in flight have Options.Grace then; the whole end takes at most that and two
+// in flight then have Options.Grace; the whole end takes at most that and two
 // seconds. It returns nil after the end of ctx, else the listener's error.
 //
-// Clients that connect and say nothing, or say it slowly, hold up no others:
-// a connection without a request may be closed to make room for a new one,
-// the oldest first.
+// Clients that connect and send nothing, or send slowly, do not delay others: a
+// connection without a request may be closed for a new one, the oldest first.
 func ServeHTTP(ctx context.Context, l net.Listener, h *Handler) error {
 	conns := newConnections()
 	srv := &http.Server{
@@ -88,8 +87,8 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// closeNow closes a connection without a farewell, which could block. The
-// server notices and reports it closed.
+// closeNow closes a connection without TLS close_notify, which could block.
+// net/http notices and reports it closed.
 func closeNow(conn net.Conn) {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = wrapped.NetConn()

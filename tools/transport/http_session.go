@@ -3,14 +3,15 @@ package transport
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 )
 
-// httpSession is a client of the revisions up to 2025-11-25: what initialize
-// agreed on, kept from one request to the next. It belongs to the principal
-// that made it; its id is a name there and nowhere else.
+// httpSession is a client of the revisions up to 2025-11-25: the state of
+// initialize, kept from one request to the next. It belongs to the principal
+// that made it; its id is valid for that principal only.
 type httpSession struct {
 	id         string
 	owner      *principal
@@ -33,8 +34,8 @@ func (h *Handler) newSession(p *principal) *httpSession {
 	return s
 }
 
-// add counts a request or stream in. It reports false when the session has
-// ended; else the caller must leave.
+// enter counts a request or stream. It reports false if the session has ended;
+// otherwise the caller must call leave.
 func (s *httpSession) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *httpSession) leave() {
 	s.since = time.Now()
 }
 
-// idle returns for how long nothing has gone on in the session.
+// idle returns for how long the session has had no request and no stream.
 func (s *httpSession) idle(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,11 +63,12 @@ func (s *httpSession) idle(now time.Time) time.Duration {
 	return now.Sub(s.since)
 }
 
-// key names a request of the session in the table of its principal's calls.
+// key returns the key of a request of the session in the table of its
+// principal's calls.
 func (s *httpSession) key(id []byte) string { return s.client.id + " " + string(id) }
 
-// openSession makes a session known. It reports false when its principal has
-// too many, all of them busy.
+// openSession registers a session. It reports false if its principal has
+// maxSessions, all of them busy.
 func (h *Handler) openSession(s *httpSession) bool {
 	p := s.owner
 	var gone *httpSession
@@ -102,8 +104,8 @@ func (p *principal) longestIdle(now time.Time) *httpSession {
 	return found
 }
 
-// endSession forgets a session and ends what goes on in it. It may be called
-// more than once.
+// endSession removes a session and ends its calls. It may be called more than
+// once.
 func (h *Handler) endSession(s *httpSession) {
 	s.owner.mu.Lock()
 	delete(s.owner.sessions, s.id)
@@ -119,14 +121,11 @@ func (h *Handler) endSession(s *httpSession) {
 func (p *principal) sessionsCopy() []*httpSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]*httpSession, 0, len(p.sessions))
-	for _, s := range p.sessions {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(p.sessions))
 }
 
-// sweep ends sessions whose clients went away without a word.
+// sweep ends sessions that have been idle for SessionTTL. It is the one
+// goroutine of a Handler, and ends with h.ctx.
 func (h *Handler) sweep() {
 	defer close(h.swept)
 	tick := time.NewTicker(max(h.opts.SessionTTL/8, time.Second))
@@ -146,10 +145,10 @@ func (h *Handler) sweep() {
 	}
 }
 
-// cancelCall acts on the client's cancellation of a request of the session,
-// also of one that is still to come. It is kept before the table is looked at,
-// and meet looks after the call has entered the table: one of them sees the
-// other.
+// cancelCall handles the client's cancellation of a request of the session,
+// also of one that is not yet read. The cancellation is recorded before the
+// table of calls is searched, and cancelIfEarly searches after the call was
+// added to the table: so one of the two finds the other.
 func (s *httpSession) cancelCall(id string) {
 	s.early.add(id)
 	if s.owner.calls.cancel(s.key([]byte(id))) {
@@ -157,7 +156,7 @@ func (s *httpSession) cancelCall(id string) {
 	}
 }
 
-// meet cancels a call whose cancellation came before it.
+// cancelIfEarly cancels a call whose cancellation arrived before it.
 func (s *httpSession) cancelIfEarly(c *call, id string) {
 	if s.early.take(id) {
 		c.abort()

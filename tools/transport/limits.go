@@ -27,7 +27,7 @@ const (
 	abandonAfter = 500 * time.Millisecond // for cancelled calls, and for writes at the end
 
 	notificationBuffer   = 64   // notifications of one call that wait to be written
-	notificationHeadroom = 32   // of those, kept free for producers that race each other
+	notificationHeadroom = 32   // of those, kept free for concurrent producers
 	broadcastBuffer      = 64   // notifications of no call, before they are coalesced
 	maxBroadcasts        = 1024 // coalesced notifications that wait to be written
 	maxUnwritten         = 1 << 20
@@ -36,14 +36,14 @@ const (
 	idleWorkers          = 64 // goroutines that wait for the next call
 )
 
-// Bounds of HTTP. Those "a principal" are shared by all its connections.
+// Bounds of HTTP. Those per principal are shared by all its connections.
 const (
 	// DefaultSessionTTL is how long a legacy session without a request and
 	// without a stream is kept.
 	DefaultSessionTTL = 30 * time.Minute
 
 	// DefaultKeepAlive is how often a comment is sent on a response that
-	// waits, so that nobody between takes the connection for dead.
+	// waits, so that no proxy closes the connection as idle.
 	DefaultKeepAlive = 15 * time.Second
 
 	maxHeader         = 64 << 10         // bytes of a request's headers
@@ -52,13 +52,13 @@ const (
 	unreadBodyTimeout = time.Second      // for a body that nobody reads
 	idleTimeout       = 2 * time.Minute  // of a connection between requests
 	writeTimeout      = 30 * time.Second // for one write to a client that does not read
-	lostGrace         = 10 * time.Second // of a legacy call after its connection is gone
-	maxIdleConns      = 1500             // connections without a request; the oldest goes
+	lostGrace         = 10 * time.Second // of a legacy call after its connection is lost
+	maxIdleConns      = 1500             // connections without a request; the oldest is closed
 	maxConns          = 8192             // connections in all
-	maxSessions       = 1024             // legacy sessions a principal; the longest idle goes
-	maxBodies         = 2048             // requests a principal whose body is on its way
-	maxHTTPStreams    = 256              // GET and subscriptions/listen streams a principal
-	maxEarly          = 64               // cancellations a session that came before their request
+	maxSessions       = 1024             // legacy sessions per principal; the longest idle is ended
+	maxBodies         = 2048             // requests per principal whose body is being read
+	maxHTTPStreams    = 256              // GET and subscriptions/listen streams per principal
+	maxEarly          = 64               // cancellations per session that arrived before their request
 	maxEarlyID        = 256              // bytes of the id of such a request
 	earlyFor          = 10 * time.Second // that a cancellation waits for its request
 	bodyStep          = 64 << 10         // bytes, the first reservation for a body of unknown size
@@ -72,19 +72,19 @@ const (
 	DefaultPatience = 30 * time.Second
 
 	// DefaultFirstPatience is how long the first request waits where there has
-	// never been a server: many clients give up a start after 30 s.
+	// never been a server: many clients time out a start after 30 s.
 	DefaultFirstPatience = 6 * time.Second
 
 	dialTime       = 3 * time.Second        // for a TCP connection to be made
-	maxSilence     = 4 * DefaultKeepAlive   // of a response, after which its connection is dead
+	maxSilence     = 4 * DefaultKeepAlive   // of a response, after which its connection is considered lost
 	retryFirst     = 50 * time.Millisecond  // before the server is tried again; doubles
 	retryLast      = 2 * time.Second        // the longest such wait
 	maxResponse    = 2 * MaxMessage         // one message of the server, in bytes
 	maxAttempts    = 5                      // of one request whose connection is lost each time
 	maxIdle        = 64                     // connections kept for the next requests
 	withdrawTime   = 2 * time.Second        // for the server to end the response of a cancelled request
-	endSessionTime = 500 * time.Millisecond // to tell the server that the session is over
-	maxRefusal     = 4 << 10                // of what the server says in a refusal, in bytes
+	endSessionTime = 500 * time.Millisecond // to end the session at the server
+	maxRefusal     = 4 << 10                // of the body of a refusal, in bytes
 )
 
 // Bounds of bearer tokens.

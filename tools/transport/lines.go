@@ -11,7 +11,7 @@ import (
 
 var errLineTooLong = errors.New("line too long")
 
-// lineReader reads messages, one a line.
+// lineReader reads messages, one per line.
 type lineReader struct {
 	r   *bufio.Reader
 	max int
@@ -22,8 +22,8 @@ func newLineReader(r io.Reader, max int) *lineReader {
 }
 
 // next returns the next line in memory of its own. The last line needs no
-// newline; it comes together with io.EOF. A line that is too long is skipped
-// and reported as errLineTooLong; reading can go on.
+// newline; it is returned together with io.EOF. A line that is too long is
+// skipped and reported as errLineTooLong; reading can continue.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -40,16 +40,16 @@ func (l *lineReader) next() ([]byte, error) {
 		switch {
 		case err == bufio.ErrBufferFull:
 		case tooLong && (err == nil || err == io.EOF):
-			return nil, errLineTooLong // an end of input is met again by the next read
+			return nil, errLineTooLong // the next read returns io.EOF
 		default:
 			return line, err
 		}
 	}
 }
 
-// lineWriter writes messages, one a line. Messages never interleave. A
-// message alone is one write; those that arrive while a write is under way
-// leave together in the next one, in order. It is safe for concurrent use.
+// lineWriter writes messages, one per line. Messages never interleave. A single
+// message is one write; messages that arrive during a write are written
+// together by the next one, in order. It is safe for concurrent use.
 type lineWriter struct {
 	w      io.Writer
 	failed chan struct{} // closed after a failed write
@@ -68,21 +68,21 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return l
 }
 
-// send encodes and writes a message. The first sender to come writes for
-// those that come meanwhile; a sender waits while more than maxUnwritten bytes
-// do.
+// send encodes and writes a message. The first sender also writes what others
+// add meanwhile; a sender waits while more than maxUnwritten bytes are pending.
 func (l *lineWriter) send(message any) error {
 	return l.encode(message, func() error { return l.drain() })
 }
 
-// post is send for those who must not wait for the client to read: another
-// goroutine writes. Only maxUnwritten makes it wait.
+// post is send for callers that must not wait for the client to read: another
+// goroutine writes. It waits only while more than maxUnwritten bytes are
+// pending.
 func (l *lineWriter) post(message any) error {
 	return l.encode(message, func() error {
 		go func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			_ = l.drain() // the next sender meets the error
+			_ = l.drain() // the next sender returns the error
 		}()
 		return nil
 	})
@@ -97,8 +97,8 @@ func (l *lineWriter) encode(message any, write func() error) error {
 	return l.add(e.buf.Bytes(), write)
 }
 
-// add appends a line and has it written, unless somebody is writing already
-// and will take it along. write is called with l.mu held.
+// add appends a line. If no write is under way it calls write, with l.mu held;
+// else the writer takes the line along.
 func (l *lineWriter) add(line []byte, write func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,8 +143,8 @@ func (l *lineWriter) flush() {
 	l.room.Broadcast()
 }
 
-// waitWritten waits until everything is written, the output fails or the time is
-// over.
+// waitWritten waits until everything is written, the output has failed or d has
+// passed.
 func (l *lineWriter) waitWritten(d time.Duration) {
 	late := false
 	timer := time.AfterFunc(d, func() {

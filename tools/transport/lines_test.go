@@ -113,7 +113,7 @@ func TestWritersWaitWhileTheClientDoesNotRead(t *testing.T) {
 	})
 }
 
-func TestSettleDoesNotWaitForeverForAClientThatDoesNotRead(t *testing.T) {
+func TestWaitWrittenIsBoundedForAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &gatedWriter{let: make(chan struct{})}
 		l := newLineWriter(w)

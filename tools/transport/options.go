@@ -7,7 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Options tune a transport. The zero value is ready to use.
+// Options configure a transport. The zero value is ready to use.
 type Options struct {
 	// MaxCalls is how many tool calls run at once; 0 means DefaultMaxCalls.
 	MaxCalls int
@@ -45,7 +45,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// class says how the options limit a request.
+// callClass returns how a request is limited.
 func (o *Options) callClass(e *envelope) callClass {
 	switch mcp.MCPMethod(e.Method) {
 	case mcp.MethodSubscriptionsListen:

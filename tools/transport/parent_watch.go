@@ -8,13 +8,13 @@ import (
 )
 
 // ErrParentGone is the cause of a context that WatchParent ended.
-var ErrParentGone = errors.New("the parent process is gone")
+var ErrParentGone = errors.New("the parent process has ended")
 
 // WatchParent returns a context that ends, with cause ErrParentGone, within
-// about a second after the process that started this one ended. A client that
-// is killed may leave the ends of its pipes to other processes, so that end of
-// input never comes. The watch itself ends with ctx or with the returned
-// cancel function, which must be called.
+// about a second after the parent of this process has ended. A client that is
+// killed may leave its pipes open in other processes, so that there is no end
+// of input. The goroutine ends with ctx or with the returned cancel function,
+// which must be called.
 func WatchParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	return watchParent(ctx, os.Getppid)
 }

@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// LocalPrincipal is who calls on stdio and on a Unix socket, and the bearer of
-// a token without a name.
+// LocalPrincipal is the principal on stdio and on a Unix socket, and of a token
+// without a name.
 const LocalPrincipal = "local"
 
 type principalKey struct{}
 
 // Principal returns on whose behalf a handler was called: the name of the
-// bearer token over HTTP, LocalPrincipal everywhere else.
+// bearer token over HTTP, LocalPrincipal otherwise.
 func Principal(ctx context.Context) string {
 	if name, ok := ctx.Value(principalKey{}).(string); ok {
 		return name
@@ -21,15 +21,15 @@ func Principal(ctx context.Context) string {
 	return LocalPrincipal
 }
 
-// principal is what a Handler holds for one bearer: its sessions, and the
-// limits that all its connections share. Nothing here can be reached by
-// another one's requests.
+// principal is the state of a Handler for one bearer: its sessions, and the
+// limits that all its connections share. Requests of other principals cannot
+// reach it.
 type principal struct {
 	name  string
-	ctx   context.Context // of everything done on its behalf; carries the name
+	ctx   context.Context // of all its calls; carries the name
 	calls *calls
 
-	reading atomic.Int64 // requests whose body is on its way
+	reading atomic.Int64 // requests whose body is being read
 
 	mu       sync.Mutex
 	sessions map[string]*httpSession

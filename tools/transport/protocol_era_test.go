@@ -249,7 +249,7 @@ func isUpdate(uri string) func(mcptest.Message) bool {
 	}
 }
 
-func TestLegacySubscribersHearOfTheirResourcesOnly(t *testing.T) {
+func TestLegacySubscribersGetTheirResourcesOnly(t *testing.T) {
 	onEachTransport(t, testLegacySubscribersHearOfTheirResourcesOnly)
 }
 
@@ -273,7 +273,7 @@ func testLegacySubscribersHearOfTheirResourcesOnly(t *testing.T, dial dialer) {
 	if diff := cmp.Diff([]string{"x://a", "x://end"}, uris(t, c)); diff != "" {
 		t.Error(diff)
 	}
-	srv.AddTools(tool("another", nil)) // a list change goes to everyone
+	srv.AddTools(tool("another", nil)) // a list change is sent to every client
 	other.WaitFor(0, func(m mcptest.Message) bool { return m.Method == mcp.MethodNotificationToolsListChanged })
 	if got := uris(t, other); len(got) != 0 {
 		t.Errorf("a client that subscribed to nothing got %v", got)
@@ -296,7 +296,7 @@ func listen(t *testing.T, c *mcptest.Client, filter map[string]any) *mcptest.Pen
 	return p
 }
 
-func TestModernStreamsCarryWhatTheyAskedFor(t *testing.T) {
+func TestModernStreamsCarryWhatTheirFilterNames(t *testing.T) {
 	srv := newServer()
 	c := mcptest.Pipe(t, srv)
 	c.Discover(t.Context())
@@ -351,7 +351,7 @@ func TestModernStreamsCarryWhatTheyAskedFor(t *testing.T) {
 	}
 }
 
-func TestAModernClientWithoutAStreamHearsNothing(t *testing.T) {
+func TestAModernClientWithoutAStreamGetsNoBroadcasts(t *testing.T) {
 	onEachTransport(t, testAModernClientWithoutAStreamHearsNothing)
 }
 

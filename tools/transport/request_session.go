@@ -10,10 +10,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// requestSession shows one request to mcp-go and to handlers as their session. Its
-// notifications belong to the request, and what it says of the client is what
-// holds for the request: the handshake's facts, or the request's own from
-// 2026-07-28 on.
+// requestSession is the session that mcp-go and handlers see for one request.
+// Its notifications belong to the request, and the client's facts are those
+// that hold for the request: of the handshake or, from 2026-07-28 on, of the
+// request itself.
 type requestSession struct {
 	ctx           context.Context
 	client        *client
@@ -63,9 +63,9 @@ func (s *requestSession) notify(n mcp.JSONRPCNotification) {
 	}
 }
 
-// acknowledge opens a stream. It is the first message on it: the feed finds
-// the stream before the client knows, so that the client misses nothing, but
-// waits for this message.
+// acknowledge opens a stream with its first message. The broadcastQueue finds
+// the stream before the client has the message, so that no notification is
+// missed, but cannot send before it, since stream.mu is held.
 func (s *requestSession) acknowledge(stream *stream, n mcp.JSONRPCNotification) {
 	stream.mu.Lock()
 	defer stream.mu.Unlock()
@@ -77,12 +77,13 @@ func (s *requestSession) acknowledge(stream *stream, n mcp.JSONRPCNotification) 
 	_ = s.to.send(stream.tagged(n))
 }
 
-// SessionID names the connection: it is the same for all its requests.
+// SessionID returns the id of the connection: it is the same for all its
+// requests.
 func (s *requestSession) SessionID() string { return s.client.id }
 
 // NotificationChannel returns the queue of the request's notifications. It
-// waits while the queue is full, at most until the request's context ends; a
-// stream, which others feed, does not wait.
+// waits while the queue is full, at most until the request's context ends. For
+// a stream, to which others send, it does not wait.
 func (s *requestSession) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	s.mu.Lock()
 	patient := s.stream == nil
@@ -90,8 +91,8 @@ func (s *requestSession) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	return s.notifications.channel(s.ctx, patient)
 }
 
-// Initialize is called by the handshake, and by every modern request for
-// itself alone.
+// Initialize is called by the handshake, and by every modern request for itself
+// only.
 func (s *requestSession) Initialize() {
 	if !s.modern {
 		s.client.setInitialized()
@@ -101,24 +102,24 @@ func (s *requestSession) Initialize() {
 // Initialized reports whether the request may send notifications.
 func (s *requestSession) Initialized() bool { return s.modern || s.client.isInitialized() }
 
-// ProtocolVersion returns what the handshake agreed on. Modern requests carry
-// their own: server.RequestProtocolVersion knows both.
+// ProtocolVersion returns the version of the handshake. Modern requests carry
+// their own: server.RequestProtocolVersion returns either.
 func (s *requestSession) ProtocolVersion() string {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
 	return s.client.version
 }
 
-// SetProtocolVersion records what the handshake agreed on.
+// SetProtocolVersion records the version of the handshake.
 func (s *requestSession) SetProtocolVersion(version string) {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
 	s.client.version = version
 }
 
-// change applies to the facts that hold for this request. Those of a modern
-// request do not outlive it: capabilities must not be inferred from earlier
-// requests.
+// withFacts calls f with the facts that hold for this request. Those of a
+// modern request do not outlive it: capabilities must not be inferred from
+// earlier requests.
 func (s *requestSession) withFacts(f func(*clientFacts)) {
 	if s.modern {
 		s.mu.Lock()
@@ -158,7 +159,8 @@ func (s *requestSession) SetLogLevel(level mcp.LoggingLevel) { s.client.setLogLe
 func (s *requestSession) GetLogLevel() mcp.LoggingLevel { return s.client.getLogLevel() }
 
 // RequestElicitation asks the user through the client, as revisions before
-// 2026-07-28 do. It waits for the answer, the end of ctx or of the client.
+// 2026-07-28 do. It waits for the response, or for the end of ctx or of the
+// client.
 func (s *requestSession) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	result := new(mcp.ElicitationResult)
 	if err := s.client.requests.request(ctx, s.to, mcp.MethodElicitationCreate, request.Params, result); err != nil {
@@ -167,8 +169,8 @@ func (s *requestSession) RequestElicitation(ctx context.Context, request mcp.Eli
 	return result, nil
 }
 
-// RequestSampling asks the client's model, as RequestElicitation asks its
-// user.
+// RequestSampling asks the client's model, in the same way as
+// RequestElicitation.
 func (s *requestSession) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	result := new(mcp.CreateMessageResult)
 	if err := s.client.requests.request(ctx, s.to, mcp.MethodSamplingCreateMessage, request.CreateMessageParams, result); err != nil {
@@ -191,11 +193,10 @@ func (s *requestSession) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) 
 	return result, nil
 }
 
-// SubscribeToResource is SubscribeToResourceErr for who cannot be told.
+// SubscribeToResource is SubscribeToResourceErr without the error.
 func (s *requestSession) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
 
-// SubscribeToResourceErr records that the client, or the stream this request
-// opens, wants to hear of changes of a resource.
+// SubscribeToResourceErr records that the client wants updates of a resource.
 func (s *requestSession) SubscribeToResourceErr(uri string) error {
 	if s.modern {
 		return nil // a stream's resources are in its filter
@@ -230,8 +231,8 @@ func (s *requestSession) IsSubscribedToResource(uri string) bool {
 	return s.client.isSubscribed(uri)
 }
 
-// SetSubscriptionFilter prepares the stream a subscriptions/listen opens; the
-// zero filter ends it.
+// SetSubscriptionFilter prepares the stream that a subscriptions/listen opens.
+// The zero filter ends it.
 func (s *requestSession) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
 	var next *stream
 	if !filter.IsEmpty() {

@@ -130,7 +130,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func TestAClosedStandardOutputIsAnErrorNotADeath(t *testing.T) {
+func TestAClosedStandardOutputIsAnError(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=ours")
 	var stderr bytes.Buffer

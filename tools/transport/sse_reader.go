@@ -7,20 +7,20 @@ import (
 	"io"
 )
 
-// eventReader reads the messages of an event stream: the data of its events.
-// Names and ids of events, and comments, say nothing here.
+// eventReader reads the messages of an event stream (server-sent events): the
+// data of its events. Names and ids of events, and comments, are ignored.
 type eventReader struct{ r *bufio.Reader }
 
 func newEventReader(r io.Reader) *eventReader {
 	return &eventReader{bufio.NewReaderSize(r, readBuffer)}
 }
 
-// next returns the data of the next event that has any. An event that the end
-// of the stream cuts off is not one.
+// next returns the data of the next event that has any. An event without its
+// end at the end of the stream is dropped.
 func (e *eventReader) next() ([]byte, error) {
 	var data []byte
 	for {
-		line, err := e.line(maxResponse - len(data))
+		line, err := e.readLine(maxResponse - len(data))
 		if err != nil {
 			return nil, err
 		}
@@ -37,8 +37,8 @@ func (e *eventReader) next() ([]byte, error) {
 	}
 }
 
-// line returns the next line without its end.
-func (e *eventReader) line(room int) ([]byte, error) {
+// readLine returns the next line without its end.
+func (e *eventReader) readLine(room int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := e.r.ReadSlice('\n')

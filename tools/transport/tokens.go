@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// Tokens are the bearer tokens that a server accepts, and whom each stands
-// for. It does not change and keeps only hashes.
+// Tokens are the bearer tokens that a server accepts, with their principals. It
+// is immutable and holds only hashes.
 type Tokens struct{ entries []tokenEntry }
 
 type tokenEntry struct {
@@ -32,10 +32,10 @@ var (
 	tokenValue    = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`) // RFC 6750
 )
 
-// ParseTokens reads the lines of a token file: "NAME TOKEN", where NAME is the
-// principal, or a token alone, which stands for LocalPrincipal. Empty lines
-// and those that begin with # count for nothing. A name may have several
-// tokens; a token has one name.
+// ParseTokens parses the lines of a token file: "NAME TOKEN", where NAME is the
+// principal, or a token alone, which belongs to LocalPrincipal. Empty lines and
+// those that begin with # are ignored. A name may have several tokens; a token
+// has one name.
 func ParseTokens(text []byte) (*Tokens, error) {
 	t := new(Tokens)
 	err := eachToken(text, func(line int, name, token string) error {
@@ -65,7 +65,7 @@ func eachToken(text []byte, visit func(line int, name, token string) error) erro
 		if len(fields) == 2 {
 			name, fields = fields[0], fields[1:]
 		}
-		// What is wrong may be a secret: it is not quoted.
+		// A wrong value may be a secret: it is not quoted.
 		switch {
 		case len(fields) != 1:
 			return fmt.Errorf("line %d is not NAME TOKEN", n)
@@ -81,8 +81,8 @@ func eachToken(text []byte, visit func(line int, name, token string) error) erro
 	return lines.Err()
 }
 
-// principal returns whose token was presented. It compares with every token,
-// in a time that does not depend on any of them.
+// principal returns the principal of a token. It compares with every token, in
+// a time that does not depend on any of them.
 func (t *Tokens) principal(presented string) (name string, ok bool) {
 	hash := sha256.Sum256([]byte(presented))
 	for _, e := range t.entries {
@@ -93,8 +93,8 @@ func (t *Tokens) principal(presented string) (name string, ok bool) {
 	return name, ok
 }
 
-// Guessable returns the names that have a token so short that trying them all
-// may succeed: nothing bounds how often a stranger may try.
+// Guessable returns the names that have a token of fewer than safeToken
+// characters, which may be guessed: the number of attempts is not limited.
 func (t *Tokens) Guessable() (names []string) {
 	for _, e := range t.entries {
 		if e.short {
@@ -104,9 +104,9 @@ func (t *Tokens) Guessable() (names []string) {
 	return names
 }
 
-// OpenTokenFile reads the tokens a server accepts. A file that does not exist
-// is created, readable by its owner only, with one generated token for
-// LocalPrincipal. A file that others may read is refused.
+// OpenTokenFile reads the tokens that a server accepts. A file that does not
+// exist is created, readable by its owner only, with one generated token for
+// LocalPrincipal. A file that others may read is an error.
 func OpenTokenFile(path string) (*Tokens, error) {
 	text, err := readTokenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,8 +164,8 @@ func readTokenFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// createTokenFile makes the file whole or not at all: of several servers that
-// start at once, one makes it and the others read it.
+// createTokenFile makes the file completely or not at all: of several servers
+// that start at once, one makes it and the others read it.
 func createTokenFile(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -2,11 +2,11 @@ package transport
 
 import "sync"
 
-// workers runs functions, each on a goroutine of its own at once, and keeps a
-// few idle goroutines for the next ones: handling a message needs a deep
-// stack, and growing a fresh one costs more than a quick tool does.
+// workers runs functions, each at once on a goroutine of its own, and keeps up
+// to idleWorkers idle goroutines for the next ones: a message needs a deep
+// stack, and growing a new one costs more than a quick tool.
 //
-// It does not bound what runs: the table of calls does.
+// It does not bound the number of running functions: calls does.
 type workers struct {
 	next chan func()
 	stop chan struct{}
@@ -52,5 +52,5 @@ func (w *workers) rest(change int) bool {
 	return true
 }
 
-// close lets idle goroutines go. Running ones end with their function.
+// close ends idle goroutines. Running ones end with their function.
 func (w *workers) close() { close(w.stop) }

@@ -16,7 +16,7 @@ type InputRequired struct {
 	State    string
 }
 
-// ParseInputRequired says whether the result of a call asks for input.
+// ParseInputRequired reports whether the result of a call asks for input.
 func ParseInputRequired(raw json.RawMessage) (InputRequired, bool) {
 	var wire struct {
 		ResultType    string `json:"resultType"`
