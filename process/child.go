@@ -43,32 +43,32 @@ type child struct {
 	noEOF          bool     // Stop leaves the end of input out
 	terminal       *os.File // our end of the command's terminal, nil for pipes
 
-	exit     Exit
-	leftover int
-	left     int           // what could not be ended
-	done     chan struct{} // the command has ended
-	gone     chan struct{} // nothing of the tree is left
-	settled  chan struct{} // and its row was seen to
+	exit       Exit
+	leftover   int
+	left       int           // what could not be ended
+	done       chan struct{} // the command has ended
+	gone       chan struct{} // nothing of the tree is left
+	rowDeleted chan struct{} // and its row was seen to
 
-	stopOnce  sync.Once
-	hurryOnce sync.Once
-	killOnce  sync.Once
-	hurry     chan struct{} // no more politeness
+	stopOnce    sync.Once
+	killNowOnce sync.Once
+	killOnce    sync.Once
+	killNow     chan struct{} // no more politeness
 }
 
 var _ Child = (*child)(nil)
 
 func newChild(l *Local, run *launch) *child {
 	return &child{
-		local:    l,
-		own:      run.own,
-		noEOF:    run.noEOF,
-		path:     run.path,
-		recorded: make(chan struct{}),
-		done:     make(chan struct{}),
-		gone:     make(chan struct{}),
-		settled:  make(chan struct{}),
-		hurry:    make(chan struct{}),
+		local:      l,
+		own:        run.own,
+		noEOF:      run.noEOF,
+		path:       run.path,
+		recorded:   make(chan struct{}),
+		done:       make(chan struct{}),
+		gone:       make(chan struct{}),
+		rowDeleted: make(chan struct{}),
+		killNow:    make(chan struct{}),
 	}
 }
 
@@ -124,26 +124,26 @@ func (c *child) Resize(s Size) error {
 	return resize(c.terminal, s)
 }
 
-// exited is told by the tree: the command has ended and was reaped.
-func (c *child) exited(e Exit, leftover int) {
+// setExited is told by the tree: the command has ended and was reaped.
+func (c *child) setExited(e Exit, leftover int) {
 	c.exit, c.leftover = e, leftover
 	close(c.done)
 }
 
-// emptied is told by the tree: nothing is left, but for a number of processes
+// setGone is told by the tree: nothing is left, but for a number of processes
 // that cannot be ended. Their row stays.
-func (c *child) emptied(left int) {
+func (c *child) setGone(left int) {
 	c.left = left
-	c.local.forget(c)
+	c.local.removeLive(c)
 	c.stdin.Close()
 	if c.terminal != nil {
 		c.terminal.Close()
 	}
 	close(c.gone)
 	if left == 0 {
-		c.local.erase(c)
+		c.local.deleteRow(c)
 	}
-	close(c.settled)
+	close(c.rowDeleted)
 }
 
 // Stop ends the tree by the ladder: end of input, EOFWait (both not with
@@ -157,7 +157,7 @@ func (c *child) Stop(ctx context.Context) error {
 	select {
 	case <-c.gone:
 	case <-ctx.Done():
-	case <-c.hurry:
+	case <-c.killNow:
 	}
 	return c.Kill()
 }
@@ -168,8 +168,8 @@ func (c *child) Stop(ctx context.Context) error {
 // is that of Stop.
 func (c *child) Kill() error {
 	c.beginKill()
-	if c.await(KillWait) && c.left == 0 {
-		<-c.settled // within RowWait
+	if c.goneWithin(KillWait) && c.left == 0 {
+		<-c.rowDeleted // within RowWait
 		return nil
 	}
 	return core.Errorf(core.CodeInternal, "process %d or a descendant of it could not be ended", c.pid).
@@ -179,83 +179,83 @@ func (c *child) Kill() error {
 
 // beginKill ends the tree at once and does not wait for that.
 func (c *child) beginKill() {
-	c.hurryOnce.Do(func() { close(c.hurry) })
-	c.killOnce.Do(func() { go c.end() })
+	c.killNowOnce.Do(func() { close(c.killNow) })
+	c.killOnce.Do(func() { go c.killTree() })
 }
 
 // beginStop begins the ladder, unless it has begun, and does not wait.
-func (c *child) beginStop() { c.stopOnce.Do(func() { go c.ladder() }) }
+func (c *child) beginStop() { c.stopOnce.Do(func() { go c.stopSequence() }) }
 
-// end kills the tree and sees to it that readers of its output end too. It
+// killTree kills the tree and sees to it that readers of its output end too. It
 // lives for at most GuardKillWait and DrainWait beyond KillWait.
-func (c *child) end() {
+func (c *child) killTree() {
 	select {
 	case <-c.gone:
 	default:
 		c.tree.kill()
 	}
-	if !c.await(GuardKillWait) {
+	if !c.goneWithin(GuardKillWait) {
 		c.tree.abandon()
 	}
-	if c.await(KillWait) {
+	if c.goneWithin(KillWait) {
 		c.stdout.finish()
 		c.stderr.finish()
 	}
 }
 
-// ladder is the polite part of Stop. It ends when the tree is gone, when
+// stopSequence is the polite part of Stop. It ends when the tree is gone, when
 // somebody is in a hurry, or at its last rung, where it kills.
-func (c *child) ladder() {
+func (c *child) stopSequence() {
 	if !c.noEOF {
 		c.stdin.Close()
-		if !c.rung(c.local.opt.EOFWait) {
+		if !c.awaitCommand(c.local.opt.EOFWait) {
 			return
 		}
 	}
 	if !c.ended() {
 		c.tree.interrupt()
-		if !c.rung(c.local.opt.StopWait) {
+		if !c.awaitCommand(c.local.opt.StopWait) {
 			return
 		}
 	}
 	if !c.ended() {
 		c.tree.terminate()
-		if !c.rung(c.local.opt.StopWait) {
+		if !c.awaitCommand(c.local.opt.StopWait) {
 			return
 		}
 	}
 	if c.ended() { // and yet not gone: what it left behind
 		c.tree.terminate()
-		if !c.rest(c.local.opt.LeftoverWait) {
+		if !c.awaitTree(c.local.opt.LeftoverWait) {
 			return
 		}
 	}
 	_ = c.Kill()
 }
 
-// rung waits for the command to end, at most d. It says whether there is more
+// awaitCommand waits for the command to end, at most d. It says whether there is more
 // to do.
-func (c *child) rung(d time.Duration) bool {
+func (c *child) awaitCommand(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-c.hurry:
+	case <-c.killNow:
 		return false
 	case <-c.done:
 	case <-timer.C:
 		return true
 	}
 	// Most commands leave nothing, and the news of that follows at once.
-	return c.rest(emptyNews)
+	return c.awaitTree(emptyReportWait)
 }
 
-// rest waits for the tree to be gone, at most d. It says whether there is more
+// awaitTree waits for the tree to be gone, at most d. It says whether there is more
 // to do.
-func (c *child) rest(d time.Duration) bool {
+func (c *child) awaitTree(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-c.hurry:
+	case <-c.killNow:
 		return false
 	case <-c.gone:
 		return false
@@ -264,8 +264,8 @@ func (c *child) rest(d time.Duration) bool {
 	}
 }
 
-// await waits for the tree to be gone, at most d, and says whether it is.
-func (c *child) await(d time.Duration) bool {
+// goneWithin waits for the tree to be gone, at most d, and says whether it is.
+func (c *child) goneWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -262,7 +262,7 @@ func (g *guard) signalTree(sig syscall.Signal) {
 func (g *guard) killTree() {
 	g.signalTree(syscall.SIGKILL)
 	seen := make(map[int]bool)
-	for range chaseRounds {
+	for range maxKillRounds {
 		fresh := false
 		for _, pid := range childrenOf(os.Getpid()) {
 			if !seen[pid] {

@@ -23,8 +23,8 @@ func startGuarded(context.Context, *child, *launch) error {
 func bootID() string         { return "" }
 func startTimeOf(int) uint64 { return 0 }
 
-// endMarked needs to read other processes' environments, as on Linux only.
-func endMarked(*child) (left int) { return 0 }
+// killMarked needs to read other processes' environments, as on Linux only.
+func killMarked(*child) (left int) { return 0 }
 
 // reap finds nothing to end here. It still says which rows belong to the dead.
 func reap(context.Context, map[string]bool, func(string) bool, []core.Child) (Report, error) {

@@ -40,7 +40,7 @@ func startGuarded(ctx context.Context, c *child, run *launch) error {
 	}
 	c.root.Store(int64(g.cmd.Process.Pid))
 	release := context.AfterFunc(ctx, func() { _ = g.control.SetDeadline(time.Unix(1, 0)) })
-	started, err := g.hello(frame)
+	started, err := g.sendOrder(frame)
 	if !release() && err == nil {
 		err = ctx.Err() // the deadline may be set any time now
 	}
@@ -87,8 +87,8 @@ func newGuard(c *child, run *launch) (*guarded, error) {
 	return &guarded{child: c, cmd: cmd, control: control}, nil
 }
 
-// hello sends the order and reads what became of it.
-func (g *guarded) hello(frame []byte) (report, error) {
+// sendOrder sends the order and reads what became of it.
+func (g *guarded) sendOrder(frame []byte) (report, error) {
 	if _, err := g.control.Write(frame); err != nil {
 		return report{}, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
@@ -110,7 +110,7 @@ func (g *guarded) discard() {
 	late := time.AfterFunc(GuardKillWait, func() { _ = g.cmd.Process.Kill() })
 	_ = g.cmd.Wait()
 	if !late.Stop() {
-		_ = endMarked(g.child)
+		_ = killMarked(g.child)
 	}
 }
 
@@ -125,7 +125,7 @@ func (g *guarded) watch() {
 		switch r.kind {
 		case repExited:
 			ended = true
-			g.child.exited(exitStatus(syscall.WaitStatus(r.a)), int(r.b))
+			g.child.setExited(exitStatus(syscall.WaitStatus(r.a)), int(r.b))
 		case repEmpty:
 			empty = true
 		}
@@ -135,12 +135,12 @@ func (g *guarded) watch() {
 	left := 0
 	if !empty { // the guard was killed: the command died with it, others may live
 		_ = proc{pid: g.child.pid, start: g.child.startTime}.signal(syscall.SIGKILL)
-		left = endMarked(g.child)
+		left = killMarked(g.child)
 	}
 	if !ended {
-		g.child.exited(Exit{Code: -1, Err: errGuardLost}, 0)
+		g.child.setExited(Exit{Code: -1, Err: errGuardLost}, 0)
 	}
-	g.child.emptied(left)
+	g.child.setGone(left)
 }
 
 func (g *guarded) interrupt() { g.send(cmdInterrupt) }

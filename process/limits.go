@@ -40,15 +40,15 @@ const (
 	// an argv and environment of this size anyway.
 	maxFrame = 8 << 20
 
-	// chaseRounds bounds one pursuit of processes that fork and end at once.
-	chaseRounds = 200
+	// maxKillRounds bounds one pursuit of processes that fork and end at once.
+	maxKillRounds = 200
 
 	// maxShebang is as much of a script's first line as the kernel reads.
 	maxShebang = 256
 
-	// emptyNews is how long the news that a tree is gone may follow the news
+	// emptyReportWait is how long the news that a tree is gone may follow the news
 	// that its command ended.
-	emptyNews = 20 * time.Millisecond
+	emptyReportWait = 20 * time.Millisecond
 	// pollMin and pollMax bound the pause between two looks at a tree that is
 	// being killed.
 	pollMin = 200 * time.Microsecond
@@ -66,19 +66,19 @@ const (
 	// dropped at a time.
 	capParts = 16
 
-	// maxChunk is the most output in one event, in bytes.
-	maxChunk = 64 << 10
-	// chunkQuiet is how long output waits for more of it to make one event, and
-	// chunkHold how long it waits in all.
-	chunkQuiet = 5 * time.Millisecond
-	chunkHold  = 100 * time.Millisecond
+	// maxOutputEvent is the most output in one event, in bytes.
+	maxOutputEvent = 64 << 10
+	// eventQuiet is how long output waits for more of it to make one event, and
+	// eventMaxDelay how long it waits in all.
+	eventQuiet    = 5 * time.Millisecond
+	eventMaxDelay = 100 * time.Millisecond
 	// minRead is the first size of a read; it grows to maxChunk.
 	minRead = 4 << 10
-	// chunksAhead is how many events, of each process, wait to be stored, and
-	// piecesAhead how many reads wait to become events. Beyond it the process
+	// eventBuffer is how many events, of each process, wait to be stored, and
+	// readBuffer how many reads wait to become events. Beyond it the process
 	// waits to write.
-	chunksAhead = 2
-	piecesAhead = 2
+	eventBuffer = 2
+	readBuffer  = 2
 	// commitBytes bounds the output of one commit, and so the memory of one
 	// process that writes faster than the store.
 	commitBytes = 128 << 10
@@ -88,9 +88,9 @@ const (
 	SettleQuiet = 50 * time.Millisecond
 	SettleMost  = 4 * SettleQuiet
 
-	// stopMost bounds the wait for a stop: the whole ladder, with time for the
+	// maxStopWait bounds the wait for a stop: the whole ladder, with time for the
 	// store.
-	stopMost = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 4*RowWait + 20*time.Second
+	maxStopWait = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 4*RowWait + 20*time.Second
 	// ShutdownWait is how long processes may take to end politely at the end of
 	// the server.
 	ShutdownWait = 2 * time.Second

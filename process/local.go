@@ -56,9 +56,9 @@ type Local struct {
 	mu   sync.Mutex
 	live map[*child]struct{}
 
-	rootMu sync.Mutex // held while the instance's own row is written
-	roots  int        // children that have, or are to have, a row
-	rooted bool       // the instance's own row is there
+	rootMu         sync.Mutex // held while the instance's own row is written
+	rows           int        // children that have, or are to have, a row
+	hasInstanceRow bool       // the instance's own row is there
 }
 
 var _ Runner = (*Local)(nil)
@@ -111,13 +111,13 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.announce(ctx)
+	l.putInstanceRow(ctx)
 	c, err := l.launch(ctx, run)
 	if err != nil {
-		l.retire()
+		l.releaseInstanceRow()
 		return nil, err
 	}
-	if err := l.record(ctx, c); err != nil {
+	if err := l.putRow(ctx, c); err != nil {
 		_ = c.Kill()
 		return nil, err
 	}
@@ -181,50 +181,50 @@ func (l *Local) launch(ctx context.Context, run *launch) (*child, error) {
 	if err := open(run); err != nil {
 		return nil, core.Errorf(core.CodeStartFailed, "no pipes or terminal for %s: %w", run.path, err)
 	}
-	start := startPlain
+	start := startUnguarded
 	if guarded && l.opt.Guard != GuardOff {
 		start = startGuarded
 	}
-	l.adopt(c)
+	l.addLive(c)
 	err := start(ctx, c, run)
 	closeAll(run.stdio[:])
 	if err != nil {
-		l.forget(c)
+		l.removeLive(c)
 		c.closePipes()
 		return nil, startError(run, err)
 	}
 	return c, nil
 }
 
-// announce writes a row without pid before the first child is executed. It says
+// putInstanceRow writes a row without pid before the first child is executed. It says
 // that this instance may have children: if server and guard are killed between
 // the execution of a child and its own row, the reaper knows by it whose
 // markers to look for. The row goes with the last child.
-func (l *Local) announce(ctx context.Context) {
+func (l *Local) putInstanceRow(ctx context.Context) {
 	if l.opt.Log == nil {
 		return
 	}
 	l.rootMu.Lock()
 	defer l.rootMu.Unlock()
-	l.roots++
-	if l.rooted {
+	l.rows++
+	if l.hasInstanceRow {
 		return
 	}
 	err := l.opt.Log.PutChild(ctx, core.Child{Instance: l.opt.Instance, BootID: bootID(), At: time.Now().UTC()})
 	if err != nil {
 		l.log.Warn("the instance has no row of its own, so a later boot may not look for its children", "error", err)
 	}
-	l.rooted = err == nil
+	l.hasInstanceRow = err == nil
 }
 
-// retire takes back what announce did.
-func (l *Local) retire() {
+// releaseInstanceRow takes back what announce did.
+func (l *Local) releaseInstanceRow() {
 	if l.opt.Log == nil {
 		return
 	}
 	l.rootMu.Lock()
 	defer l.rootMu.Unlock()
-	if l.roots--; l.roots > 0 || !l.rooted {
+	if l.rows--; l.rows > 0 || !l.hasInstanceRow {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), RowWait)
@@ -233,11 +233,11 @@ func (l *Local) retire() {
 		l.log.Warn("the row of an instance without children stays until the next boot", "error", err)
 		return
 	}
-	l.rooted = false
+	l.hasInstanceRow = false
 }
 
-// record writes the child's row. Only the end of ctx fails the start.
-func (l *Local) record(ctx context.Context, c *child) error {
+// putRow writes the child's row. Only the end of ctx fails the start.
+func (l *Local) putRow(ctx context.Context, c *child) error {
 	if l.opt.Log == nil {
 		return nil
 	}
@@ -262,8 +262,8 @@ func (l *Local) record(ctx context.Context, c *child) error {
 	return nil
 }
 
-// erase deletes the row of a child whose tree is gone.
-func (l *Local) erase(c *child) {
+// deleteRow deletes the row of a child whose tree is gone.
+func (l *Local) deleteRow(c *child) {
 	if l.opt.Log == nil {
 		return
 	}
@@ -274,25 +274,25 @@ func (l *Local) erase(c *child) {
 		l.log.Warn("the row of a reaped child stays until the next boot",
 			"pid", c.pid, "resource", c.own.resource, "error", err)
 	}
-	l.retire()
+	l.releaseInstanceRow()
 }
 
-// adopt and forget keep the set of children whose tree may be alive.
-func (l *Local) adopt(c *child) {
+// addLive and forget keep the set of children whose tree may be alive.
+func (l *Local) addLive(c *child) {
 	l.mu.Lock()
 	l.live[c] = struct{}{}
 	l.mu.Unlock()
 }
 
-func (l *Local) forget(c *child) {
+func (l *Local) removeLive(c *child) {
 	l.mu.Lock()
 	delete(l.live, c)
 	l.mu.Unlock()
 }
 
-// others lists the root processes of all live children but c, as far as they
+// otherRoots lists the root processes of all live children but c, as far as they
 // have begun.
-func (l *Local) others(c *child) []int {
+func (l *Local) otherRoots(c *child) []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var pids []int

@@ -12,7 +12,7 @@ func reap(ctx context.Context, dead map[string]bool, alive func(string) bool, ro
 	ctx, cancel := context.WithTimeout(ctx, ReapWait)
 	defer cancel()
 	search := &search{dead: dead, alive: alive, rows: rows, found: make(map[int]Found)}
-	ended, left := endAll(ctx, search.find)
+	ended, left := killAll(ctx, search.find)
 	return Report{Ended: search.describe(ended), Left: search.describe(left)}, nil
 }
 
@@ -26,10 +26,10 @@ type search struct {
 
 // find gives the orphans among all, each root followed by its descendants.
 func (s *search) find(all []proc) []proc {
-	except := family(all)
+	except := relatives(all)
 	var roots []proc
 	for _, p := range all {
-		if except[p.pid] || !ours(p.pid) || p.dead() {
+		if except[p.pid] || !ownedByUs(p.pid) || p.dead() {
 			continue
 		}
 		f := Found{PID: p.pid, Marker: environMarker(p.pid), ByRow: s.inRow(p)}
@@ -44,7 +44,7 @@ func (s *search) find(all []proc) []proc {
 	}
 	out := roots
 	for _, p := range descendants(all, pids, except) {
-		if !slices.ContainsFunc(roots, func(r proc) bool { return r.pid == p.pid }) && ours(p.pid) {
+		if !slices.ContainsFunc(roots, func(r proc) bool { return r.pid == p.pid }) && ownedByUs(p.pid) {
 			out = append(out, p)
 		}
 	}

@@ -80,7 +80,7 @@ func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.Proce
 	m := newManaged(s, r)
 	path, _, err := LookPath(r.Spec.Executable, s.opt.PathDirs)
 	if err == nil {
-		m.facts.path = path
+		m.state.path = path
 		err = s.checkAllowed(path, r.AllowExec)
 	}
 	if err == nil {
@@ -143,9 +143,9 @@ func (s *Supervisor) release(id string) {
 	delete(s.starting, id)
 }
 
-// adopt hosts a process that runs. It says whether it may: at the end of the
+// register hosts a process that runs. It says whether it may: at the end of the
 // server it is to be ended at once.
-func (s *Supervisor) adopt(m *managed) bool {
+func (s *Supervisor) register(m *managed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.procs[m.id] = m
@@ -153,8 +153,8 @@ func (s *Supervisor) adopt(m *managed) bool {
 	return !s.down
 }
 
-// forget is for a process of which nothing is left but its journal.
-func (s *Supervisor) forget(m *managed) {
+// unregister is for a process of which nothing is left but its journal.
+func (s *Supervisor) unregister(m *managed) {
 	s.mu.Lock()
 	delete(s.procs, m.id)
 	s.mu.Unlock()
@@ -230,11 +230,11 @@ func (s *Supervisor) Stop(ctx context.Context, owner, id string, r core.ProcessS
 	if m == nil {
 		return core.ProcessSnapshot{}, core.Errorf(core.CodeNotFound, "there is no process %q", id)
 	}
-	m.end(stopFact{cause: causeClosed, reason: r.Reason, note: r.Note, force: r.Force}, r.Keys)
-	late := time.NewTimer(stopMost)
+	m.end(stopRequest{cause: causeClosed, reason: r.Reason, note: r.Note, force: r.Force}, r.Keys)
+	late := time.NewTimer(maxStopWait)
 	defer late.Stop()
 	select {
-	case <-m.over:
+	case <-m.treeGone:
 		return m.snapshot(), nil
 	case <-late.C:
 		return m.snapshot(), core.Errorf(core.CodeInternal, "process %s, or one that it started, could not be ended", id)
@@ -255,13 +255,13 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, m := range procs {
-		m.end(stopFact{cause: causeShutdown, reason: core.ReasonSessionShutdown}, nil)
+		m.end(stopRequest{cause: causeShutdown, reason: core.ReasonSessionShutdown}, nil)
 	}
 	polite, cancel := context.WithTimeout(ctx, ShutdownWait)
 	defer cancel()
 	for _, m := range procs {
 		select {
-		case <-m.over:
+		case <-m.treeGone:
 		case <-polite.Done():
 			m.kill()
 		}

@@ -97,17 +97,17 @@ func (r *logRow) entries() (out []entry, err error) {
 	return out, nil
 }
 
-// place is where the log goes on: the id of the row that was read last, and the
+// logPosition is where the log goes on: the id of the row that was read last, and the
 // slot of the row behind it.
-type place struct{ id, next int64 }
+type logPosition struct{ id, next int64 }
 
 // start is the place before the first row.
-var start = place{next: 1}
+var start = logPosition{next: 1}
 
 // readLog reads the directories of the rows behind a place, as far as they are
 // not dead. Mostly a row leads to the next one. Who has not looked for long
 // finds another there, or none, and reads all rows.
-func readLog(ctx context.Context, c *conn, at place) (rows []logRow, err error) {
+func readLog(ctx context.Context, c *conn, at logPosition) (rows []logRow, err error) {
 	for {
 		var r logRow
 		found, err := c.one(ctx, "SELECT slot, id, next, dir FROM log WHERE slot = ?", []any{at.next}, &r.slot, &r.id, &r.next, &r.dir)
@@ -115,13 +115,13 @@ func readLog(ctx context.Context, c *conn, at place) (rows []logRow, err error) 
 			return nil, err
 		}
 		if !found || r.id == 0 { // a slot that was never written, or not since it was made again
-			if lost, err := deleted(ctx, c); err != nil || lost <= at.id {
+			if lost, err := highestDeletedRow(ctx, c); err != nil || lost <= at.id {
 				return rows, err
 			}
 		} else if r.id <= at.id {
 			return rows, nil // it is free for the row to come
 		} else if r.id == at.id+1 {
-			rows, at = append(rows, r), place{r.id, r.next}
+			rows, at = append(rows, r), logPosition{r.id, r.next}
 			continue
 		}
 		rest, err := scanLog(ctx, c, at.id)

@@ -18,7 +18,7 @@ import (
 // and says whether something of its own is left for later.
 func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	begin := time.Now()
-	keys := s.tail.ripe(begin, all)
+	keys := s.tail.dueForPacking(begin, all)
 	for some := range slices.Chunk(keys, packWrites) {
 		for left := true; left; {
 			if !all && time.Since(begin) > packFor {
@@ -34,14 +34,14 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 			left = !last
 		}
 	}
-	return s.waiting()
+	return s.hasOwnSlices()
 }
 
-// waiting says whether something is in the log that this server may pack.
-func (s *Store) waiting() bool {
+// hasOwnSlices says whether something is in the log that this server may pack.
+func (s *Store) hasOwnSlices() bool {
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
-	keys := s.tail.known()
+	keys := s.tail.withSlices()
 	for _, key := range keys {
 		if !s.foreign[key] {
 			return true
@@ -81,7 +81,7 @@ func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, las
 				case !found: // its slices are dead
 					jobs = append(jobs, &packing{key: key, gone: true})
 					continue
-				case !s.packs(r.instance):
+				case !s.mayPack(r.instance):
 					others = append(others, key)
 					continue
 				case len(list) == 0:
@@ -162,8 +162,8 @@ func (p *packing) next(ctx context.Context, c *conn, row *logRow) (bytes int, er
 	return len(events) + len(raw), nil
 }
 
-// packs says whether this server packs what an instance owns.
-func (s *Store) packs(instance string) bool {
+// mayPack says whether this server packs what an instance owns.
+func (s *Store) mayPack(instance string) bool {
 	instance, _, _ = strings.Cut(instance, ":") // a session that is being opened
 	return instance == s.id || !s.Alive(instance) && s.Elected()
 }
@@ -241,7 +241,7 @@ func (s *Store) writePacked(ctx context.Context, jobs []*packing) error {
 // review compares the tail with what other servers have packed and deleted,
 // and takes up what nobody else packs any more.
 func (s *Store) review(ctx context.Context) error {
-	keys := s.tail.known()
+	keys := s.tail.withSlices()
 	packed := map[int64]int64{}
 	var there map[int64]int64
 	newest := s.tail.last().id

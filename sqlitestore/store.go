@@ -77,14 +77,14 @@ type Options struct {
 // Store is an open database. All methods may be called concurrently.
 type Store struct {
 	*instances
-	dsn     string
-	dbFile  string
-	file    os.FileInfo // what lay at dbFile when it was opened; see inPlace
-	walFile string
-	walSoft int64    // walCheckpoint, but in tests
-	walHard int64    // walFull, but in tests
-	setup   []string // of the writing connection
-	secret  []byte
+	dsn               string
+	dbFile            string
+	file              os.FileInfo // what lay at dbFile when it was opened; see checkFile
+	walFile           string
+	walCheckpointSize int64    // walCheckpoint, but in tests
+	walMaxSize        int64    // walFull, but in tests
+	setup             []string // of the writing connection
+	secret            []byte
 
 	tail      *tail
 	looks     sync.RWMutex // held by reads that use the tail; see look
@@ -95,16 +95,16 @@ type Store struct {
 	closed bool
 	queue  chan *write
 
-	readers chan *conn // free reading connections; nil ones are not open yet
-	work    chan struct{}
-	moves   chan move     // what the checkpointer is to do
-	stop    chan struct{} // closed to end the upkeep and the checkpointer
+	readers            chan *conn // free reading connections; nil ones are not open yet
+	work               chan struct{}
+	checkpointRequests chan checkpointKind // what the checkpointer is to do
+	stop               chan struct{}       // closed to end the upkeep and the checkpointer
 
-	log      *slog.Logger
-	stuck    bool        // by the checkpointer: the log could not be moved last time
-	moved    atomic.Bool // the log is long, and nearly all of it moved
-	reviewed time.Time   // by the upkeep: when the tail was compared with the disk
-	ended    sync.WaitGroup
+	log               *slog.Logger
+	checkpointFailing bool        // by the checkpointer: the log could not be moved last time
+	checkpointed      atomic.Bool // the log is long, and nearly all of it moved
+	reviewed          time.Time   // by the upkeep: when the tail was compared with the disk
+	ended             sync.WaitGroup
 }
 
 // Open opens the database at path, makes it if it is not there, brings it to
@@ -141,21 +141,21 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	defer lock.Close()
 
 	s := &Store{
-		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		dsn:     dsn(path, lock.Name()),
-		dbFile:  path,
-		walFile: path + "-wal",
-		walSoft: walCheckpoint,
-		walHard: walFull,
+		log:               cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		dsn:               dsn(path, lock.Name()),
+		dbFile:            path,
+		walFile:           path + "-wal",
+		walCheckpointSize: walCheckpoint,
+		walMaxSize:        walFull,
 		setup: []string{syncing, pragma("wal_autocheckpoint", 0),
 			pragma("cache_size", -writerCache)},
-		queue:   make(chan *write, queueLen),
-		readers: make(chan *conn, readerConns),
-		tail:    newTail(),
-		foreign: map[int64]bool{},
-		work:    make(chan struct{}, 1),
-		moves:   make(chan move, 1),
-		stop:    make(chan struct{}),
+		queue:              make(chan *write, queueLen),
+		readers:            make(chan *conn, readerConns),
+		tail:               newTail(),
+		foreign:            map[int64]bool{},
+		work:               make(chan struct{}, 1),
+		checkpointRequests: make(chan checkpointKind, 1),
+		stop:               make(chan struct{}),
 	}
 	c, err := open(s.dsn)
 	if err != nil {
@@ -257,8 +257,8 @@ func (s *Store) start(c *conn) {
 	for range readerConns {
 		s.readers <- nil
 	}
-	s.ended.Go(s.checkpoints)
-	s.ended.Go(s.upkeep)
+	s.ended.Go(s.checkpointLoop)
+	s.ended.Go(s.maintenanceLoop)
 	w := &writer{store: s, conn: c, cache: map[resourceID]*resource{}, byKey: map[int64]resourceID{}, unmeasured: walFull}
 	s.ended.Go(w.run)
 	s.wake() // a database may come with a log or with deletions to finish

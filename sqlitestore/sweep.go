@@ -5,9 +5,9 @@ import (
 	"database/sql/driver"
 )
 
-// sweepDoomed deletes a portion of the events of deleted resources and says
+// sweepDeleted deletes a portion of the events of deleted resources and says
 // whether there was any. Failures are met again at the next tick.
-func (s *Store) sweepDoomed() (found bool) {
+func (s *Store) sweepDeleted() (found bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
 	defer cancel()
 	_ = s.read(ctx, "sweeping", func(c *conn) (err error) {

@@ -10,13 +10,13 @@ import (
 // reader reads the rest within its transaction.
 type tail struct {
 	mu   sync.Mutex
-	end  place              // of what was read
+	end  logPosition        // of what was read
 	top  int64              // the highest slot that is known
 	open map[int64]*pending // by resource
 	rows map[int64]held     // by row
 	dead []deadRow
-	// taken are the slots that the writer's transaction has taken.
-	taken map[int64]bool
+	// reserved are the slots that the writer's transaction has taken.
+	reserved map[int64]bool
 }
 
 // held is a row that has slices which are not packed.
@@ -36,7 +36,7 @@ type pending struct {
 }
 
 func newTail() *tail {
-	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}, taken: map[int64]bool{}}
+	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}, reserved: map[int64]bool{}}
 }
 
 // of gives a resource's slices and the digest of its last batch.
@@ -50,7 +50,7 @@ func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
 }
 
 // last is the end of what was read.
-func (t *tail) last() place {
+func (t *tail) last() logPosition {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.end
@@ -81,9 +81,9 @@ func (t *tail) add(rows []logRow, list []entry) {
 		if r.id <= known {
 			continue
 		}
-		t.end, t.rows[r.id] = place{r.id, r.next}, held{slot: r.slot}
+		t.end, t.rows[r.id] = logPosition{r.id, r.next}, held{slot: r.slot}
 		if r.empty() {
-			t.died(r.id, true)
+			t.markDead(r.id, true)
 		}
 	}
 	now := time.Now()
@@ -127,7 +127,7 @@ func (t *tail) drop(resource, upTo int64, doubt bool) {
 			h.left--
 			t.rows[s.row] = h
 			if h.left == 0 {
-				t.died(s.row, doubt)
+				t.markDead(s.row, doubt)
 			}
 		}
 	}
@@ -138,8 +138,8 @@ func (t *tail) drop(resource, upTo int64, doubt bool) {
 	}
 }
 
-// ripe gives resources whose slices are worth packing.
-func (t *tail) ripe(now time.Time, all bool) (keys []int64) {
+// dueForPacking gives resources whose slices are worth packing.
+func (t *tail) dueForPacking(now time.Time, all bool) (keys []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, p := range t.open {
@@ -151,8 +151,8 @@ func (t *tail) ripe(now time.Time, all bool) (keys []int64) {
 	return keys
 }
 
-// known gives the resources that have something in the log.
-func (t *tail) known() (keys []int64) {
+// withSlices gives the resources that have something in the log.
+func (t *tail) withSlices() (keys []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.open {

@@ -114,7 +114,7 @@ func (t *tx) flush() error {
 		return cmp.Or(cmp.Compare(t.adds[x].resource, t.adds[y].resource), cmp.Compare(x, y))
 	})
 	t.list = make([]entry, 0, len(t.adds))
-	t.w.store.tail.noneTaken()
+	t.w.store.tail.resetReserved()
 	end := t.w.store.tail.last()
 	for _, i := range order {
 		a := &t.adds[i]
@@ -134,12 +134,12 @@ func (t *tx) flush() error {
 			return err
 		}
 	}
-	return t.growSome()
+	return t.addSpareSlots()
 }
 
 // addRow begins a row at the end of the log, with the memory of an earlier
 // transaction's if there is any, and gives the end behind it.
-func (t *tx) addRow(end place) (place, error) {
+func (t *tx) addRow(end logPosition) (logPosition, error) {
 	n := len(t.rows)
 	if n == cap(t.rows) {
 		t.rows = append(t.rows, logRow{})
@@ -149,7 +149,7 @@ func (t *tx) addRow(end place) (place, error) {
 	*r = logRow{id: end.id + 1, slot: end.next, dir: r.dir[:0], events: r.events[:0], raw: r.raw[:0]}
 	var err error
 	r.next, err = t.freeSlot()
-	return place{r.id, r.next}, err
+	return logPosition{r.id, r.next}, err
 }
 
 // keep leaves the memory to the next transaction, but for more than is usual.

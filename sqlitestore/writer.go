@@ -68,8 +68,8 @@ type writer struct {
 	last     int       // how many writes the last group had
 	// unmeasured is about what was written since the length of the log was
 	// looked at.
-	unmeasured int64
-	unmoved    int64 // about what was written since the log was last to be moved
+	unmeasured      int64
+	sinceCheckpoint int64 // about what was written since the log was last to be moved
 
 	adds    []addition               // memory for transactions
 	rows    []logRow                 // likewise
@@ -195,9 +195,9 @@ func (w *writer) wrote(group []*write, pages int) {
 		pages += one.events - 1
 	}
 	w.unmeasured += int64(pages) * pageSize
-	if w.unmoved += int64(pages) * pageSize; w.unmoved >= w.store.walSoft {
-		w.unmoved = 0
-		w.store.askMove(moveSome)
+	if w.sinceCheckpoint += int64(pages) * pageSize; w.sinceCheckpoint >= w.store.walCheckpointSize {
+		w.sinceCheckpoint = 0
+		w.store.requestCheckpoint(checkpointPassive)
 	}
 }
 
@@ -217,7 +217,7 @@ func (w *writer) rollback(cause error) error {
 // nearly all of it, so that nobody waits long for the rest; where that does not
 // keep up, the writer stands still until it is empty.
 func (w *writer) ready() error {
-	if err := w.store.inPlace(); err != nil {
+	if err := w.store.checkFile(); err != nil {
 		return err
 	}
 	if w.conn == nil {
@@ -227,22 +227,22 @@ func (w *writer) ready() error {
 		}
 		w.conn, w.version = c, 0
 	}
-	if w.store.moved.Swap(false) {
+	if w.store.checkpointed.Swap(false) {
 		// The few that are left. The next transaction begins the log anew.
-		_, _ = moveLog(w.conn)
+		_, _ = passiveCheckpoint(w.conn)
 	}
-	if w.unmeasured < w.store.walSoft/walLooks {
+	if w.unmeasured < w.store.walCheckpointSize/walLooks {
 		return nil
 	}
 	size, now := w.store.walSize(), time.Now()
-	long, full := size > walFirm*w.store.walSoft, size >= w.store.walHard
+	long, full := size > walFirm*w.store.walCheckpointSize, size >= w.store.walMaxSize
 	if !long || !full && now.Before(w.nextTrim) {
 		w.unmeasured = 0
 		return nil
 	}
 	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
-	err := emptyLog(w.conn, false)
-	if full && w.store.walSize() >= w.store.walHard {
+	err := emptyWAL(w.conn, false)
+	if full && w.store.walSize() >= w.store.walMaxSize {
 		return logFull(err)
 	}
 	return nil

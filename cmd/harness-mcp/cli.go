@@ -91,7 +91,7 @@ func plain(err error) string {
 	}
 	s := e.Message
 	if e.Hint != "" {
-		s += "\n" + spoken(e.Hint)
+		s += "\n" + sentence(e.Hint)
 	}
 	return s
 }

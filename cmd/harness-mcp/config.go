@@ -29,13 +29,13 @@ type configCmd struct {
 // flags of this command line are in it.
 func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
 	// Typed: in a file or a variable, http is where serve listens.
-	if slices.ContainsFunc(typed(kctx), func(f *kong.Flag) bool { return f.Name == "http" || f.Name == "token-env" }) {
-		return k.overHTTP(std.out, given(kctx, k))
+	if slices.ContainsFunc(flagsOnCommandLine(kctx), func(f *kong.Flag) bool { return f.Name == "http" || f.Name == "token-env" }) {
+		return k.overHTTP(std.out, argvOf(kctx, k))
 	}
 	if err := c.dirsExist(); err != nil {
 		return err
 	}
-	argv, err := k.argv(c, given(kctx, k))
+	argv, err := k.argv(c, argvOf(kctx, k))
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	}
 	switch {
 	case !k.Background && k.Address != "":
-		return nil, misused("Give --background too.", "--address is for --background")
+		return nil, usageErrorf("Give --background too.", "--address is for --background")
 	case !k.Background:
 		return argv, nil
 	}
@@ -106,7 +106,7 @@ func (k *configCmd) address(db string) (string, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err == nil && len(path) > maxSocketPath {
-		err = misused("Give a shorter one: --address unix:PATH.", "the path of a socket has %d bytes at most, %s has %d", maxSocketPath, path, len(path))
+		err = usageErrorf("Give a shorter one: --address unix:PATH.", "the path of a socket has %d bytes at most, %s has %d", maxSocketPath, path, len(path))
 	}
 	return unixScheme + path, err
 }

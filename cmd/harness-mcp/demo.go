@@ -37,7 +37,7 @@ func (k demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	own := *c
 	own.DB = filepath.Join(dir, "journal.db")
-	h, err := build(ctx, &own, std.err)
+	h, err := newApp(ctx, &own, std.err)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (k demoCmd) script(c *Common, dir string) (s script, end func() error, err 
 		return s, end, err
 	}
 	if !slices.Contains(known, k.Provider) {
-		return s, end, misused("Providers: "+strings.Join(known, ", ")+". harness-mcp check shows which are ready.", "there is no provider %q", k.Provider)
+		return s, end, usageErrorf("Providers: "+strings.Join(known, ", ")+". harness-mcp check shows which are ready.", "there is no provider %q", k.Provider)
 	}
 	if k.Live {
 		s.about = "the real " + k.Provider + ", with its own account"
@@ -89,7 +89,7 @@ func (k demoCmd) script(c *Common, dir string) (s script, end func() error, err 
 	}
 	l, ok := providers.Loopbacks[k.Provider]
 	if !ok {
-		return s, end, misused("Give --live to play with its own account, which may cost something. "+tryHelp, "%s: %w", k.Provider, errNoLoopback)
+		return s, end, usageErrorf("Give --live to play with its own account, which may cost something. "+tryHelp, "%s: %w", k.Provider, errNoLoopback)
 	}
 	model, err := modelserver.Start()
 	if err != nil {

@@ -29,16 +29,16 @@ type httpFlags struct {
 // check refuses flags on the command line that would silently do nothing:
 // whoever gives a token or a certificate means to be protected by it. A file or
 // a variable may set them for other commands.
-func (f *httpFlags) check(typed []*kong.Flag) error {
+func (f *httpFlags) check(flagsOnCommandLine []*kong.Flag) error {
 	socket := strings.HasPrefix(f.HTTP, unixScheme)
-	for _, flag := range typed {
+	for _, flag := range flagsOnCommandLine {
 		switch flag.Name {
 		case "token-file", "tls-cert", "tls-key", "behind-proxy":
 			if f.HTTP == "" {
-				return misused("Give --http ADDR too.", "--%s is for a server on HTTP", flag.Name)
+				return usageErrorf("Give --http ADDR too.", "--%s is for a server on HTTP", flag.Name)
 			}
 			if socket {
-				return misused("Its mode keeps others away. Leave the flag out, or give --http HOST:PORT.", "--%s does nothing on a socket", flag.Name)
+				return usageErrorf("Its mode keeps others away. Leave the flag out, or give --http HOST:PORT.", "--%s does nothing on a socket", flag.Name)
 			}
 		}
 	}
@@ -55,20 +55,20 @@ const unixScheme = "unix:"
 func socketPath(address string) (path string, ok bool, err error) {
 	path, ok = strings.CutPrefix(address, unixScheme)
 	if ok && (path == "" || path[0] == '@') {
-		err = misused("Give "+unixScheme+"PATH, with the path of a file that is yours, as unix:/home/me/harness.sock.", "%s is no path of a socket", address)
+		err = usageErrorf("Give "+unixScheme+"PATH, with the path of a file that is yours, as unix:/home/me/harness.sock.", "%s is no path of a socket", address)
 	}
 	return path, ok, err
 }
 
-// noAddress says that an address cannot be read.
-func noAddress(given string, err error) error {
-	return misused("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", given, err)
+// addressError says that an address cannot be read.
+func addressError(argvOf string, err error) error {
+	return usageErrorf("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", argvOf, err)
 }
 
 // tokenFile is where the tokens are.
-func tokenFile(given string, c *Common) string {
-	if given != "" {
-		return given
+func tokenFile(argvOf string, c *Common) string {
+	if argvOf != "" {
+		return argvOf
 	}
 	return filepath.Join(filepath.Dir(c.DB), "token")
 }
@@ -85,7 +85,7 @@ type listener struct {
 // listen opens the address of the flags, if it is safe to.
 func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if (f.TLSCert == "") != (f.TLSKey == "") {
-		return nil, misused("Give both, or neither.", "--tls-cert and --tls-key go together")
+		return nil, usageErrorf("Give both, or neither.", "--tls-cert and --tls-key go together")
 	}
 	path, ok, err := socketPath(f.HTTP)
 	if err != nil {
@@ -100,10 +100,10 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	}
 	addr, err := net.ResolveTCPAddr("tcp", f.HTTP)
 	if err != nil {
-		return nil, noAddress(f.HTTP, err)
+		return nil, addressError(f.HTTP, err)
 	}
 	if !addr.IP.IsLoopback() {
-		if err := f.mayBeReached(c); err != nil {
+		if err := f.checkExposure(c); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +115,7 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if f.TLSCert != "" {
 		cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
 		if err != nil {
-			return nil, misused("--tls-cert and --tls-key name files in PEM form; the key must not be encrypted.", "reading the certificate: %w", err)
+			return nil, usageErrorf("--tls-cert and --tls-key name files in PEM form; the key must not be encrypted.", "reading the certificate: %w", err)
 		}
 		tlsConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		l.url = "https://"
@@ -136,9 +136,9 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	return l, nil
 }
 
-// mayBeReached says whether a server may be reached from other machines: what
+// checkExposure says whether a server may be reached from other machines: what
 // it starts must be confined, and tokens must not travel in the clear.
-func (f *httpFlags) mayBeReached(c *Common) error {
+func (f *httpFlags) checkExposure(c *Common) error {
 	var lacks []string
 	if len(c.AllowDir) == 0 {
 		lacks = append(lacks, "--allow-dir")
@@ -152,7 +152,7 @@ func (f *httpFlags) mayBeReached(c *Common) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return misused("Give them, or serve this machine only: --http 127.0.0.1:PORT, or --http unix:PATH.",
+	return usageErrorf("Give them, or serve this machine only: --http 127.0.0.1:PORT, or --http unix:PATH.",
 		"%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
 }
 
@@ -165,7 +165,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, ow
 	if err != nil {
 		return err
 	}
-	h, err := build(ctx, c, errw)
+	h, err := newApp(ctx, c, errw)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

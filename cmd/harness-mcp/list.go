@@ -37,9 +37,9 @@ var kinds = []struct {
 // resources.
 func (l listCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	if l.Limit < 1 {
-		return misused(tryHelp, "--limit: %d is less than 1", l.Limit)
+		return usageErrorf(tryHelp, "--limit: %d is less than 1", l.Limit)
 	}
-	h, err := reader(ctx, c, std.err)
+	h, err := newReadOnlyApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type logCmd struct {
 // Run prints a journal, live or ended, while a server runs or not. It reads as
 // the file's owner: every owner's resources.
 func (l logCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
-	h, err := reader(ctx, c, std.err)
+	h, err := newReadOnlyApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func ended(r core.Resource) bool {
 }
 
 // more says whether something came between the last page and the end.
-func (h *house) more(ctx context.Context, id string, after uint64) bool {
+func (h *app) more(ctx context.Context, id string, after uint64) bool {
 	p, err := h.harness.Replay(ctx, core.AllOwners, core.ReplayRequest{ID: id, After: after, Limit: 1})
 	return err == nil && len(p.Events) > 0
 }

@@ -30,7 +30,7 @@ func (r respondCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	h, err := reader(ctx, c, std.err)
+	h, err := newReadOnlyApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}
@@ -55,25 +55,25 @@ func (r respondCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 func (r respondCmd) response() (core.Response, error) {
 	out := core.Response{Action: core.Action(r.Action), Answer: r.Answer, Scope: core.Scope(r.Scope), Reason: r.Reason}
 	if r.Answers != "" {
-		var given map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(r.Answers), &given); err != nil {
-			return out, misused(tryHelp, "reading --answers: %w", err)
+		var argvOf map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(r.Answers), &argvOf); err != nil {
+			return out, usageErrorf(tryHelp, "reading --answers: %w", err)
 		}
 		out.Answers = map[string][]string{}
-		for id, v := range given {
+		for id, v := range argvOf {
 			var many []string
 			var one string
 			if json.Unmarshal(v, &one) == nil {
 				many = []string{one}
 			} else if err := json.Unmarshal(v, &many); err != nil {
-				return out, misused(tryHelp, "reading --answers: the value of %q is neither a text nor a list of texts", id)
+				return out, usageErrorf(tryHelp, "reading --answers: the value of %q is neither a text nor a list of texts", id)
 			}
 			out.Answers[id] = many
 		}
 	}
 	if r.Content != "" {
 		if !json.Valid([]byte(r.Content)) {
-			return out, misused(tryHelp, "reading --content: this is not JSON")
+			return out, usageErrorf(tryHelp, "reading --content: this is not JSON")
 		}
 		out.Content = json.RawMessage(r.Content)
 	}
