@@ -13,9 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// maxSocketPath is the longest path of a socket that every system takes.
-const maxSocketPath = 103
-
 type configCmd struct {
 	Client     string `arg:"" enum:"claude,codex,vscode,cursor" help:"claude, codex, vscode or cursor."`
 	Background bool   `help:"Recommended: connect to a server in the background, which is started when none runs and outlives the client."`

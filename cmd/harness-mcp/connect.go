@@ -20,14 +20,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-const (
-	startTime = 20 * time.Second       // for a server to be ready
-	startPoll = 50 * time.Millisecond  // between looks whether it is
-	maxLog    = 8 << 20                // bytes of a background server's log before a new one is begun
-	logTail   = 2 << 10                // bytes of it that are shown when the server fails
-	lookTime  = 500 * time.Millisecond // for one look
-)
-
 type connectCmd struct {
 	Start     bool   `help:"Start a server in the background when none runs there. It goes on when this ends. One that runs keeps its own flags: those given here that differ are named."`
 	TokenFile string `placeholder:"FILE" help:"File whose first token is sent (token, beside the journal)."`

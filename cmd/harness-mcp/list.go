@@ -13,9 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// maxRowText bounds what a row says of a resource, in characters.
-const maxRowText = 60
-
 type listCmd struct {
 	Kind  string `arg:"" optional:"" enum:",sessions,turns,requests,processes" default:"" help:"sessions, turns, requests or processes, ended ones too. Without it: what is live now."`
 	Limit int    `default:"50" placeholder:"N" help:"Rows of a kind at most, newest first (${default})."`

@@ -12,9 +12,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// followEvery is how often a journal that another server writes is looked at.
-const followEvery = 200 * time.Millisecond
-
 type logCmd struct {
 	ID     string `arg:"" help:"A session, turn or process."`
 	Follow bool   `short:"f" help:"Go on until it has ended."`

@@ -10,9 +10,6 @@ import (
 	"strings"
 )
 
-// maxReply bounds one message that the demonstration reads.
-const maxReply = 4 << 20
-
 // client is the smallest MCP client: one request at a time over a pair of
 // streams. The demonstration uses it, so that what it shows is what any client
 // gets.

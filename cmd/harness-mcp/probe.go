@@ -13,9 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers"
 )
 
-// probeTime bounds the probe of one provider.
-const probeTime = time.Minute
-
 // probed is how the probe of an installed CLI went, step by step.
 type probed struct {
 	Steps []probeStep `json:"steps"`

@@ -41,11 +41,6 @@ func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Con
 	return errors.Join(err, h.close())
 }
 
-// gcPercent is how much garbage a server lets lie before it collects, in percent
-// of what it uses. It mostly waits, beside an editor and agents that want the
-// memory: less garbage is worth a little of the processor's time.
-const gcPercent = 90
-
 // server returns the MCP server of the app.
 func (h *app) server(c *Common) *server.MCPServer {
 	return tools.NewServer(h.harness, tools.Options{

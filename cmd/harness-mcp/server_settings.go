@@ -23,9 +23,6 @@ type about struct {
 	Settings map[string]string `json:"settings"`
 }
 
-// maxAbout bounds what is read of it, in bytes.
-const maxAbout = 64 << 10
-
 // settings are the common flags by name, as the command line, the environment
 // and the configuration file have set them: each by a digest of its value, which
 // is enough to compare two servers and tells nobody what is allowed where.

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/internal/telemetry"
 )
-
-// telemetryTime is how long the last spans may take to leave.
-const telemetryTime = 2 * time.Second
 
 // startTelemetry begins telemetry, if a flag asks for it.
 func (h *app) startTelemetry(c *Common) error {

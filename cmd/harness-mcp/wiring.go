@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/harness"
@@ -20,9 +19,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers"
 	"github.com/harness-mcp/harness-mcp/sqlitestore"
 )
-
-// shutdownTime is how long the end of the server may take in all.
-const shutdownTime = 5 * time.Second
 
 // app is everything that a serving command is made of.
 type app struct {

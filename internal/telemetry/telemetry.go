@@ -18,14 +18,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Bounds of what waits to be exported.
-const (
-	maxQueuedSpans = 4096 // further ones are dropped
-	spanBatch      = 512
-	spanEvery      = 2 * time.Second
-	exportTimeout  = 5 * time.Second
-)
-
 // Options say where telemetry goes.
 type Options struct {
 	// Collector is the address of an OpenTelemetry collector, as

@@ -19,15 +19,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
-// Bounds of one look at a work tree.
-const (
-	// MaxFiles is how many changed files are looked at; a tree with more is
-	// not compared.
-	MaxFiles = 5000
-	// maxOutput bounds what is read of git's answer, in bytes.
-	maxOutput = 4 << 20
-)
-
 // Git implements core.Workspace with the git on the PATH.
 type Git struct {
 	Runner process.Runner
