@@ -34,7 +34,7 @@ func Environ(base []string, overlay map[string]string, unset []string, replace b
 	return out
 }
 
-// AddPath gives env with directories added behind those of its PATH, each
+// AddPath returns env with directories added behind those of its PATH, each
 // once. A program found in such a directory often needs a sibling (a script's
 // interpreter), which it looks for in PATH.
 func AddPath(env []string, dirs ...string) []string {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Server and guard are the same program, so what they say to each other has no
-// versions. The server sends one order and then single bytes; the guard sends
-// reports of a fixed size.
+// Server and guard are the same executable, so their protocol has no version. The
+// server sends one order and then single bytes; the guard sends reports of a fixed
+// size.
 
 // Commands of the server to its guard, a byte each.
 const (
@@ -27,11 +27,11 @@ var groupSignals = map[byte]syscall.Signal{
 	'i': syscall.SIGINT, 'q': syscall.SIGQUIT, 't': syscall.SIGTERM, 'h': syscall.SIGHUP, '1': syscall.SIGUSR1, '2': syscall.SIGUSR2,
 }
 
-// order is what a guard executes.
+// order is the command that a guard executes.
 type order struct {
 	path, dir string
 	args, env []string
-	terminal  bool // its stdio is a terminal, which is to be its own
+	terminal  bool // its stdio is a terminal, which becomes its controlling terminal
 }
 
 // orderTerminal marks an order with a terminal, in front of the number of its
@@ -40,8 +40,9 @@ const orderTerminal = "t"
 
 var errOrder = errors.New("broken order")
 
-// encode gives an order as a frame: its length, then its texts, each ended by
-// NUL, which none of them can contain.
+// encode returns the order as a frame: a big-endian length of 4 bytes, then its
+// texts, each ended by NUL, which none of them can contain. A frame is at most
+// maxFrame bytes.
 func (o order) encode() ([]byte, error) {
 	n := strconv.Itoa(len(o.args))
 	if o.terminal {
@@ -60,7 +61,7 @@ func (o order) encode() ([]byte, error) {
 	return b, nil
 }
 
-// readOrder reads the frame that encode gave.
+// readOrder reads a frame of encode.
 func readOrder(r io.Reader) (order, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -103,7 +104,8 @@ const (
 	repStarted = 'S'
 	// repFailed: the command could not be executed; a is the errno.
 	repFailed = 'F'
-	// repExited: the command ended; a is its wait status, b what it left.
+	// repExited: the command ended; a is its wait status, b the number of
+	// descendants that are alive.
 	repExited = 'X'
 	// repEmpty: nothing of the tree is left.
 	repEmpty = 'E'
@@ -112,7 +114,7 @@ const (
 // reportSize is the size of an encoded report.
 const reportSize = 1 + 8 + 8
 
-// report is what a guard says.
+// report is a message of a guard. The meaning of a and b depends on kind.
 type report struct {
 	kind byte
 	a, b uint64

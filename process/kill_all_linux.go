@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// killAll kills what find finds, again and again, until it finds nothing and all
-// that was killed is gone, or ctx ends. It gives all that it killed, and what
-// is left.
+// killAll kills the processes that find returns, repeatedly, until find returns
+// none and all that were killed are gone, or ctx ends. The pause between rounds
+// grows from pollMin to pollMax. It returns all that it killed, and those that
+// are left.
 func killAll(ctx context.Context, find func([]proc) []proc) (ended, left []proc) {
 	for pause := pollMin; ; pause = min(2*pause, pollMax) {
 		all, err := processes()
@@ -18,7 +19,8 @@ func killAll(ctx context.Context, find func([]proc) []proc) (ended, left []proc)
 			return ended, left
 		}
 		// A process that is dying has lost its environment, and maybe its
-		// parent, so it is not found again: it is waited for by its name.
+		// parent, so find does not return it again: it is known by pid
+		// and start time.
 		dying := slices.DeleteFunc(slices.Clone(all), func(p proc) bool { return p.dead() || !containsProc(ended, p) })
 		left = slices.DeleteFunc(find(all), func(p proc) bool { return p.dead() || containsProc(dying, p) })
 		for _, p := range left {
@@ -38,13 +40,13 @@ func killAll(ctx context.Context, find func([]proc) []proc) (ended, left []proc)
 	}
 }
 
-// containsProc says whether a list has a process, whatever its state is now.
+// containsProc reports whether list has p, by pid and start time.
 func containsProc(list []proc, p proc) bool {
 	return slices.ContainsFunc(list, func(q proc) bool { return q.pid == p.pid && q.start == p.start })
 }
 
-// relatives is what must never be ended by a search: we, all above us, and all
-// below us.
+// relatives returns the pids that no search may end: this process, its ancestors
+// and its descendants.
 func relatives(all []proc) map[int]bool {
 	self := os.Getpid()
 	parent := make(map[int]int, len(all))
@@ -61,9 +63,9 @@ func relatives(all []proc) map[int]bool {
 	return out
 }
 
-// killMarked ends what carries a child's marker, when the child's guard or
-// command is gone: the last resort where no guard does it. It says how many it
-// could not end within KillWait.
+// killMarked kills the processes that carry a child's marker. It is for a child
+// whose guard or command is gone, so that no guard can do it. It returns how many
+// are left after KillWait.
 func killMarked(c *child) int {
 	ctx, cancel := context.WithTimeout(context.Background(), KillWait)
 	defer cancel()
@@ -77,10 +79,11 @@ func killMarked(c *child) int {
 	return len(left)
 }
 
-// exempt is what a search for the rest of c must leave alone, since another
-// child may have the same resource and so the same marker. Orphans are not
-// below us, so all that is; but where we are the reaper of orphans ourselves,
-// as the first process of a container, only the trees of live children.
+// exempt returns the pids that a search for the rest of c must not end, since
+// another child may have the same resource and so the same marker. Orphans are not
+// below this process, so all its relatives are exempt. Where this process adopts
+// orphans itself, as the first one of a container, only the trees of live children
+// are.
 func (l *Local) exempt(all []proc, c *child) map[int]bool {
 	self := os.Getpid()
 	if self != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// GuardMode says whether commands run under a guard.
+// GuardMode reports whether commands run under a guard.
 type GuardMode int
 
 const (
@@ -29,18 +29,18 @@ const (
 // Options configure a [Local]. The zero value works: no rows, no extra
 // directories, the waits of this package.
 type Options struct {
-	// Log remembers children for Reap; nil remembers nothing. A row that cannot
+	// Log stores a row for each child, for Reap; nil stores none. A row that cannot
 	// be written is logged and the command runs on, since its guard ends it
 	// anyway.
 	Log core.ChildLog
 	// Instance is the id of this server's instance, for markers and rows. No
 	// two running servers may have the same, since what carries its marker may
-	// be ended with it. "" makes one up.
+	// be ended with it. "" stands for a new id.
 	Instance string
 	// PathDirs are searched after PATH for a Spec.Path without separator.
 	PathDirs []string
 	Guard    GuardMode
-	// Logger takes what no caller is there to be told; nil drops it.
+	// Logger receives failures that no caller can be told of; nil drops them.
 	Logger *slog.Logger
 	// EOFWait, StopWait and LeftoverWait replace the constants of these names
 	// where they are above zero.
@@ -51,7 +51,7 @@ type Options struct {
 type Local struct {
 	opt       Options
 	log       *slog.Logger
-	inherited string // the marker that we run under ourselves
+	inherited string // the marker of this process
 
 	mu   sync.Mutex
 	live map[*child]struct{}
@@ -63,7 +63,7 @@ type Local struct {
 
 var _ Runner = (*Local)(nil)
 
-// NewLocal makes a Local. It starts nothing.
+// NewLocal returns a new Local. It starts nothing.
 func NewLocal(opt Options) *Local {
 	if opt.EOFWait <= 0 {
 		opt.EOFWait = EOFWait
@@ -124,7 +124,7 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Child, error) {
 	return c, nil
 }
 
-// launch is a command that was checked and is ready to be executed.
+// launch is a checked command, ready to be executed.
 type launch struct {
 	path   string // absolute
 	args   []string
@@ -137,7 +137,7 @@ type launch struct {
 	stdio  [3]*os.File
 }
 
-// prepare checks a spec and settles what to execute.
+// prepare checks a spec and returns what is to be executed.
 func (l *Local) prepare(spec Spec) (*launch, error) {
 	for _, text := range append(append([]string{spec.Path, spec.Dir}, spec.Args...), spec.Env...) {
 		if strings.IndexByte(text, 0) >= 0 {
@@ -196,10 +196,10 @@ func (l *Local) launch(ctx context.Context, run *launch) (*child, error) {
 	return c, nil
 }
 
-// putInstanceRow writes a row without pid before the first child is executed. It says
-// that this instance may have children: if server and guard are killed between
-// the execution of a child and its own row, the reaper knows by it whose
-// markers to look for. The row goes with the last child.
+// putInstanceRow writes a row without pid before the first child is executed. It
+// means that this instance may have children: if server and guard are killed between
+// the execution of a child and the commit of its row, Reap finds by it which markers
+// to search for. releaseInstanceRow deletes it with the last child.
 func (l *Local) putInstanceRow(ctx context.Context) {
 	if l.opt.Log == nil {
 		return
@@ -217,7 +217,7 @@ func (l *Local) putInstanceRow(ctx context.Context) {
 	l.hasInstanceRow = err == nil
 }
 
-// releaseInstanceRow takes back what announce did.
+// releaseInstanceRow undoes one putInstanceRow.
 func (l *Local) releaseInstanceRow() {
 	if l.opt.Log == nil {
 		return
@@ -267,7 +267,7 @@ func (l *Local) deleteRow(c *child) {
 	if l.opt.Log == nil {
 		return
 	}
-	<-c.recorded // Start writes the row, and always gets there
+	<-c.recorded // closed by Start once the row is written, or that has failed
 	ctx, cancel := context.WithTimeout(context.Background(), RowWait)
 	defer cancel()
 	if err := l.opt.Log.DeleteChild(ctx, l.opt.Instance, c.pid); err != nil {
@@ -290,8 +290,8 @@ func (l *Local) removeLive(c *child) {
 	l.mu.Unlock()
 }
 
-// otherRoots lists the root processes of all live children but c, as far as they
-// have begun.
+// otherRoots returns the pids of the tree roots of all live children but c that
+// have started.
 func (l *Local) otherRoots(c *child) []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -304,7 +304,8 @@ func (l *Local) otherRoots(c *child) []int {
 	return pids
 }
 
-// checkDir says whether dir can be a working directory. "" is ours.
+// checkDir returns CodeInvalidArgument if dir cannot be a working directory. "" is
+// the server's own.
 func checkDir(dir string) error {
 	if dir == "" {
 		return nil

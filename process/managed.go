@@ -13,9 +13,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// managed is one process of a Supervisor. Its loop alone writes the journal;
-// what others say to it are facts, under the mutex, and a poke. So a stop needs
-// no loop that has time, and a store that stalls delays no kill.
+// managed is one process of a Supervisor. Only its loop writes the journal. Other
+// goroutines change state and keys under the mutex and then signal changed, so a
+// stop does not wait for the loop, and a store that stalls delays no kill.
 type managed struct {
 	s       *Supervisor
 	id      string
@@ -28,12 +28,12 @@ type managed struct {
 	events    chan outputEvent
 	assembler *outputAssembler
 	changed   chan struct{}
-	exited    chan struct{} // the facts say how the command has ended
-	treeGone  chan struct{} // it has ended, and nothing of its tree is left
+	exited    chan struct{} // closed when state holds how the command ended
+	treeGone  chan struct{} // closed when it has ended and nothing of its tree is left
 	runtime   *time.Timer
 	idle      *time.Timer
 
-	mu         sync.Mutex // guards facts and keys
+	mu         sync.Mutex // guards state and keys
 	state      state
 	keys       []core.KeyRecord
 	keysStored chan struct{} // closed and replaced when keys were stored
@@ -44,7 +44,7 @@ type managed struct {
 	stopWritten bool   // process_stopping is in the journal
 }
 
-// mark is a part of the kept output: it ends with seq and has so many bytes.
+// mark is a part of the kept output: the seq of its last event and its size.
 type mark struct {
 	seq   uint64
 	bytes int64
@@ -67,7 +67,7 @@ func newManaged(s *Supervisor, r core.ProcessStart) *managed {
 	return m
 }
 
-// command is what is to be run.
+// command returns the Spec of the process.
 func (m *managed) command(spec core.ProcessSpec, path string) Spec {
 	run := Spec{Path: path, Args: spec.Argv, Dir: spec.CWD, Env: m.s.environ(spec), Resource: m.id, NoEOF: true}
 	if spec.PTY {
@@ -93,7 +93,10 @@ type dataStopping struct {
 	Force  bool        `json:"force,omitempty"`
 }
 
-// begin hosts a command that runs, and tells so when that is stored.
+// begin takes over a command that runs. It returns when process_started is stored.
+// It starts the goroutines of the process: two readers, the assembler, awaitExit
+// and loop; all end with the process. Where the store fails and StopOnStoreFailure
+// is set, it kills the command and returns the error.
 func (m *managed) begin(c *child, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
 	m.child = c
 	spec := m.state.spec
@@ -103,7 +106,7 @@ func (m *managed) begin(c *child, keys []core.KeyRecord) (core.ProcessSnapshot, 
 	}
 	snap, err := m.write(keys, journal.Entry{Type: core.ProcessStarted, At: m.state.started,
 		Data: encode(dataStarted{c.pid, m.state.path, spec.Argv, spec.CWD, spec.PTY})})
-	if err != nil { // and it may not run without being stored
+	if err != nil { // StopOnStoreFailure: it may not run without a journal
 		_ = c.Kill()
 		c.closePipes()
 		return core.ProcessSnapshot{}, err
@@ -126,7 +129,7 @@ func (m *managed) begin(c *child, keys []core.KeyRecord) (core.ProcessSnapshot, 
 	return snap, nil
 }
 
-// fail stores a process that could not start.
+// fail stores a process that could not start, with the code and message of err.
 func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
 	e := core.AsError(m.redact.Error(core.AsError(err)))
 	message := e.Message
@@ -137,7 +140,7 @@ func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, 
 	m.state.exited, m.state.finished = true, time.Now().UTC()
 	snap := m.state.snapshot(0, "")
 	snap, err = m.write(keys, journal.Entry{Type: core.ProcessFailed, At: m.state.finished, Data: snap.TerminalData()})
-	if err == nil && m.journal.Lost() { // until it is stored only we know of it
+	if err == nil && m.journal.Lost() { // until it is stored it exists in memory only
 		close(m.treeGone)
 		m.s.register(m)
 		go func() {
@@ -148,7 +151,7 @@ func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, 
 	return snap, err
 }
 
-// arm sets the timers.
+// arm starts the runtime and idle timers. awaitExit stops them.
 func (m *managed) arm(spec core.ProcessSpec) {
 	if spec.RuntimeTimeout > 0 {
 		m.runtime = time.AfterFunc(spec.RuntimeTimeout, func() { m.end(stopRequest{cause: causeRuntime}, nil) })
@@ -160,7 +163,9 @@ func (m *managed) arm(spec core.ProcessSpec) {
 	}
 }
 
-// awaitExit waits for the command and lets its output come to an end.
+// awaitExit is a goroutine that waits for the command's end, records it, and bounds
+// the rest of the output: SettleMost while leftover processes hold the pipes, and
+// DrainWait once the tree is gone.
 func (m *managed) awaitExit() {
 	c := m.child
 	<-c.done
@@ -185,8 +190,8 @@ func (m *managed) awaitExit() {
 	}
 }
 
-// end ends the process for a reason, the first of which counts, and not after
-// the command has ended. It does not wait.
+// end begins to stop the process; with force it kills it. The first request is the
+// one that is recorded, and none is after the command's end. It does not wait.
 func (m *managed) end(why stopRequest, keys []core.KeyRecord) {
 	m.mu.Lock()
 	if m.state.stop == nil && !m.state.exited {
@@ -206,7 +211,7 @@ func (m *managed) end(why stopRequest, keys []core.KeyRecord) {
 	m.child.beginStop()
 }
 
-// kill ends the tree at once. It does not wait.
+// kill begins to kill the tree and does not wait.
 func (m *managed) kill() { m.child.beginKill() }
 
 func (m *managed) signalChange() {
@@ -216,7 +221,8 @@ func (m *managed) signalChange() {
 	}
 }
 
-// input gives the process input.
+// input writes input, sends a signal or resizes the terminal, and stores the keys of
+// the call. Errors: CodeProcessNotRunning, CodeStdinClosed, CodeStdinBusy.
 func (m *managed) input(ctx context.Context, in core.ProcessInput) (core.InputResult, error) {
 	m.mu.Lock()
 	snap, now := m.snapshot(), m.state
@@ -250,7 +256,8 @@ func (m *managed) input(ctx context.Context, in core.ProcessInput) (core.InputRe
 	return core.InputResult{Process: m.snapshot(), Before: snap.LastSeq}, nil
 }
 
-// storeKeys has the loop store keys and waits for that.
+// storeKeys queues keys for the loop and waits until they are stored, the tree is
+// gone or ctx ends.
 func (m *managed) storeKeys(ctx context.Context, keys []core.KeyRecord) {
 	m.mu.Lock()
 	m.keys = append(m.keys, keys...)
@@ -271,8 +278,9 @@ func (m *managed) snapshot() core.ProcessSnapshot {
 	return core.ProcessSnapshot{ID: m.id, Owner: m.owner, Status: core.ProcessIsStarting}
 }
 
-// loop writes the journal until the process has ended and nothing is left of
-// it.
+// loop is the goroutine that writes the journal. It ends when the process has ended,
+// nothing is left of its tree and all of its journal is stored, or at shutdown.
+// Order: output, then the terminal event, then nothing.
 func (m *managed) loop() {
 	defer m.s.unregister(m)
 	events := m.events
@@ -299,9 +307,8 @@ func (m *managed) loop() {
 	m.finishStoring(m.child.rowDeleted)
 }
 
-// finishStoring goes on until nothing is left of a process that has ended, and all of
-// its journal is stored. What it left behind lives on, as long as nobody closes
-// it.
+// finishStoring waits until nothing is left of a process that has ended, and all of
+// its journal is stored. Leftover processes keep running until they are closed.
 func (m *managed) finishStoring(gone <-chan struct{}) {
 	for gone != nil || m.journal.Lost() {
 		quit := m.s.quit
@@ -325,8 +332,8 @@ func (m *managed) finishStoring(gone <-chan struct{}) {
 	}
 }
 
-// lastTry waits for one attempt to store what is only in memory. The end of the
-// server bounds it.
+// lastTry waits for one attempt to store what is only in memory. The supervisor's
+// ctx bounds it.
 func (m *managed) lastTry() {
 	if m.journal.Trying() == nil {
 		m.retry()
@@ -337,8 +344,8 @@ func (m *managed) lastTry() {
 	}
 }
 
-// output stores a chunk with all that waits behind it, and says whether there
-// may be more.
+// output stores an output event with those that are queued behind it, up to
+// commitBytes. It reports whether there may be more.
 func (m *managed) output(c outputEvent) (more bool) {
 	var entries []journal.Entry
 	var bytes int64
@@ -365,7 +372,7 @@ func (m *managed) output(c outputEvent) (more bool) {
 	return more
 }
 
-// count takes over what a chunk says of the streams.
+// count records the stream's size after an event, and restarts the idle timer.
 func (m *managed) count(c outputEvent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -391,7 +398,7 @@ func (m *managed) stopping(entries []journal.Entry) []journal.Entry {
 	return entries
 }
 
-// writeStop stores a stop and keys that wait.
+// writeStop stores process_stopping and keys, where they are not stored yet.
 func (m *managed) writeStop() {
 	entries, keys := m.stopping(nil), m.takeKeys()
 	if m.snapshot().Status.Ended() {
@@ -410,7 +417,7 @@ func (m *managed) takeKeys() []core.KeyRecord {
 	return keys
 }
 
-// finish writes the end: the last event, whatever comes.
+// finish writes the terminal event, which is the last one.
 func (m *managed) finish() {
 	m.mu.Lock()
 	m.state.drained, m.state.finished = true, time.Now().UTC()
@@ -430,13 +437,13 @@ func (m *managed) write(keys []core.KeyRecord, entries ...journal.Entry) (core.P
 		return core.ProcessRecord{Process: m.state.snapshot(seq, d)}
 	}})
 	m.show(snap, len(keys) > 0)
-	if err != nil && m.assembler != nil { // else it has not begun
+	if err != nil && m.assembler != nil { // nil: the command is not taken over yet
 		m.end(stopRequest{cause: causeStore, force: true}, nil)
 	}
 	return snap, err
 }
 
-// show lets readers and watchers see a snapshot.
+// show publishes a snapshot and wakes watchers. keys reports that keys were stored.
 func (m *managed) show(snap core.ProcessSnapshot, keys bool) {
 	m.latest.Store(&snap)
 	m.journal.Wake()
@@ -448,8 +455,8 @@ func (m *managed) show(snap core.ProcessSnapshot, keys bool) {
 	}
 }
 
-// retryDue gives a channel that is ready when the store is to be tried again,
-// nil while it works.
+// retryDue returns a channel that is ready at the next attempt to store, nil while
+// the store works.
 func (m *managed) retryDue() <-chan time.Time {
 	at := m.journal.RetryAt()
 	if at.IsZero() {
@@ -458,15 +465,16 @@ func (m *managed) retryDue() <-chan time.Time {
 	return time.After(time.Until(at))
 }
 
-// retry begins an attempt to store what is only in memory, or takes over what
-// the one before came to.
+// retry begins an attempt to store what is only in memory, or completes the one
+// that has ended.
 func (m *managed) retry() {
 	if snap, ok := m.journal.Retry(m.s.ctx); ok {
 		m.show(snap, false)
 	}
 }
 
-// trim drops the oldest part of the output when there is too much of it.
+// trim deletes the oldest part of the output beyond OutputCap. n is the size of what
+// was just stored.
 func (m *managed) trim(n int64) {
 	part := m.s.opt.OutputCap / capParts
 	if k := len(m.marks); k > 0 && m.marks[k-1].bytes < part {

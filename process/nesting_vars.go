@@ -75,7 +75,7 @@ var nestingVars = []NestingVar{
 	{"GOOSE_TERMINAL", "says that the child is a command of Goose"},
 }
 
-// Nesting says whether no child inherits a variable of this name.
+// Nesting reports whether no child inherits a variable of this name.
 func Nesting(name string) bool {
 	for _, v := range nestingVars {
 		if prefix, wild := strings.CutSuffix(v.Name, "*"); name == v.Name || wild && strings.HasPrefix(name, prefix) {

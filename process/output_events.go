@@ -11,7 +11,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// streamRead is what one read of one stream gave. The last of a stream has end.
+// streamRead is the result of one read of a stream. The last one of a stream has end
+// set.
 type streamRead struct {
 	stream core.EventType
 	data   []byte
@@ -19,17 +20,18 @@ type streamRead struct {
 	end    bool
 }
 
-// outputEvent is an event of output that is ready to be stored.
+// outputEvent is a stdout or stderr event that is ready to be stored.
 type outputEvent struct {
 	stream core.EventType
 	at     time.Time
 	data   json.RawMessage
-	total  int64 // bytes of the stream up to and with this chunk, as read
+	total  int64 // bytes of the stream up to and with this event, as read
 }
 
-// readStream reads a stream into pieces until it ends or has settled, and then
-// discards what others write. The buffer grows with what is read, so that the
-// many processes that say little cost little.
+// readStream is a goroutine that sends what it reads of a stream to reads until the
+// stream ends or has settled, and then
+// discards what other processes write. The buffer grows from minRead to
+// maxOutputEvent, so that a process with little output costs little memory.
 func readStream(o *output, stream core.EventType, reads chan<- streamRead) {
 	size := minRead
 	for {
@@ -52,11 +54,11 @@ func readStream(o *output, stream core.EventType, reads chan<- streamRead) {
 }
 
 // outputAssembler makes events of what was read of both streams, in order of
-// arrival. What follows within chunkQuiet joins, up to maxChunk and for at most
-// chunkHold; a cut falls on a line end where there is one, else between
-// characters. Secrets are taken out of each stream as a whole: what may be the
-// beginning of one (mostly a letter or two) waits for what follows it, however
-// long that takes.
+// arrival. Text that follows within eventQuiet is joined, up to maxOutputEvent bytes
+// and eventMaxDelay. An event ends at a line end where there is one, else between
+// characters. Secrets are replaced in each stream as a whole: text that may be the
+// beginning of one (mostly a letter or two) is held until more follows, without a
+// time limit.
 type outputAssembler struct {
 	filters map[core.EventType]*redact.TextFilter
 	held    map[core.EventType][]byte // the beginning of a character
@@ -75,7 +77,8 @@ func newOutputAssembler(r *redact.Redactor, out chan<- outputEvent) *outputAssem
 	}
 }
 
-// run ends, and closes out, when both streams have.
+// run is a goroutine that assembles events until both streams have ended, and then
+// closes out. It blocks while out is full, which stops the readers and so the process.
 func (a *outputAssembler) run(reads <-chan streamRead) {
 	defer close(a.out)
 	timer := time.NewTimer(eventQuiet)
@@ -122,7 +125,7 @@ func (a *outputAssembler) add(p streamRead) {
 	}
 }
 
-// cut emits the first part of what is pending, at most maxChunk of it.
+// cut emits the first part of what is pending, at most maxOutputEvent bytes.
 func (a *outputAssembler) cut() {
 	n := bytes.LastIndexByte(a.text[:maxOutputEvent], '\n') + 1
 	if n == 0 {
@@ -131,8 +134,8 @@ func (a *outputAssembler) cut() {
 	a.emit(n, time.Now())
 }
 
-// flush emits what is pending but for the beginning of a character, which
-// waits for the rest of it.
+// flush emits what is pending, except the beginning of a character, which is held
+// until the rest of it is read.
 func (a *outputAssembler) flush() {
 	n := unfinished(a.text)
 	if k := len(a.text) - n; k > 0 {
@@ -152,7 +155,7 @@ func (a *outputAssembler) emit(n int, at time.Time) {
 	a.out <- outputEvent{stream: a.stream, at: at, data: data, total: total}
 }
 
-// unfinished is the length of the character that b ends in the middle of.
+// unfinished returns the length of the part of a character that b ends in the middle of.
 func unfinished(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		c := b[len(b)-n]

@@ -22,7 +22,7 @@ type said struct {
 	Text   string
 }
 
-// assemble plays reads, each with the pause before it, and gives the events.
+// assemble plays reads, each with the pause before it, and returns the events.
 // The streams end right behind the last one.
 func assemble(t *testing.T, r *redact.Redactor, reads []streamRead, pauses ...time.Duration) ([]said, *outputAssembler) {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// output is our end of a command's output pipe. It frees the pipe when its
-// reader has met the end.
+// output is the reading end of a command's output pipe. One goroutine reads; settle
+// and finish may be called concurrently with it. Read closes the pipe at the end.
 type output struct {
 	f    *os.File
 	once sync.Once
@@ -21,10 +21,11 @@ type output struct {
 	late     int           // bytes read after that
 }
 
-// errSettled says that a settling output has nothing more to say.
+// errSettled is the error of Read when a settling output has ended.
 var errSettled = errors.New("the output has settled")
 
-// Read reads as a file does and ends with io.EOF, whatever ended it.
+// Read implements io.Reader. Every read error is returned as io.EOF, except
+// errSettled of a settling output.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.f.Read(p)
 	if err == nil {
@@ -45,9 +46,9 @@ func (o *output) Read(p []byte) (int, error) {
 	return max(n, 0), io.EOF
 }
 
-// settle is called when the command has ended while others hold its output:
-// Read gives errSettled when there was nothing for quiet, or after most, but
-// not before it has given all that was in the pipe by then.
+// settle is called when the command has ended while other processes hold its output.
+// Read then returns errSettled when nothing came for quiet, or after most, but not
+// before it has returned all that was in the pipe at that time.
 func (o *output) settle(quiet, most time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,8 +59,8 @@ func (o *output) settle(quiet, most time.Duration) {
 	_ = o.f.SetReadDeadline(time.Now().Add(quiet))
 }
 
-// goOn notes n more bytes of a settling output, and says whether they may
-// still be the command's: after the last moment only as many as fit in a pipe.
+// goOn records n more bytes of a settling output, and reports whether they may be the
+// command's: after the deadline only as many as fit in a pipe may.
 func (o *output) goOn(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,8 +85,8 @@ func (o *output) settled() bool {
 	return o.quiet != 0 && !o.finished
 }
 
-// discard reads on for those that hold the output of a command that has ended,
-// so that they do not fail for it, until they are gone.
+// discard reads until every process that holds the pipe has closed it, so that
+// leftover processes do not fail when they write.
 func (o *output) discard() {
 	o.mu.Lock()
 	if !o.finished {
@@ -101,8 +102,8 @@ func (o *output) discard() {
 	}
 }
 
-// finish is called when the tree is gone: a reader waits no longer than
-// DrainWait for others who hold the pipe.
+// finish is called when the tree is gone. It bounds further reads by DrainWait, in
+// case a process outside the tree holds the pipe.
 func (o *output) finish() {
 	o.once.Do(func() {
 		o.mu.Lock()

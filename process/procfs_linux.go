@@ -15,10 +15,10 @@ import (
 type proc struct {
 	pid, ppid, pgrp int
 	state           byte
-	start           uint64 // clock ticks since boot; with pid it names a process for ever
+	start           uint64 // clock ticks since boot; pid and start identify a process
 }
 
-// dead says whether the process only waits to be reaped by its parent.
+// dead reports whether the process has ended and is not reaped yet.
 func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
 
 // readProc reads one process.
@@ -74,7 +74,7 @@ func processes() ([]proc, error) {
 	return all, nil
 }
 
-// descendants gives those of all that are below one of roots, parents before
+// descendants returns those of all that are below one of roots, parents before
 // children, without the roots. It does not look below a pid in except.
 func descendants(all []proc, roots []int, except map[int]bool) []proc {
 	children := make(map[int][]proc, len(all))
@@ -96,14 +96,14 @@ func descendants(all []proc, roots []int, except map[int]bool) []proc {
 }
 
 // signal sends sig to exactly this process: a pidfd is opened first and the
-// start time compared after, so that a new process with the old pid is safe.
+// start time compared after, so that a new process with the same pid is not signalled.
 func (p proc) signal(sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil && err != unix.ENOSYS {
 		return err
 	}
 	now, ok := readProc(p.pid)
-	if err == unix.ENOSYS { // a kernel before 5.3: compare, and be quick
+	if err == unix.ENOSYS { // a kernel before 5.3: compare, then signal at once
 		if !ok || now.start != p.start {
 			return syscall.ESRCH
 		}
@@ -117,7 +117,7 @@ func (p proc) signal(sig syscall.Signal) error {
 }
 
 // childrenOf lists the children of a process, all its threads', dead ones
-// included. Kernels may lack the file that tells; then there are none.
+// included. A kernel may lack the file; then there are none.
 func childrenOf(pid int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
 	threads, err := os.ReadDir(dir)
@@ -139,8 +139,8 @@ func childrenOf(pid int) []int {
 	return out
 }
 
-// killChild kills a process if it is a child of ours. A pid that was taken anew
-// since it was read is a child of somebody else.
+// killChild kills a process if it is a child of ours. A pid that was reused
+// since it was read has another parent.
 func killChild(pid int) {
 	if p, ok := readProc(pid); ok && p.ppid == os.Getpid() {
 		_ = p.signal(syscall.SIGKILL)
@@ -162,14 +162,14 @@ func environMarker(pid int) string {
 	return ""
 }
 
-// ownedByUs says whether a process runs as our user.
+// ownedByUs reports whether a process runs as our user.
 func ownedByUs(pid int) bool {
 	var st unix.Stat_t
 	err := unix.Stat("/proc/"+strconv.Itoa(pid), &st)
 	return err == nil && int(st.Uid) == os.Geteuid()
 }
 
-// startTimeOf gives a process's start time in clock ticks since boot, 0 when
+// startTimeOf returns a process's start time in clock ticks since boot, 0 when
 // it is not there.
 func startTimeOf(pid int) uint64 {
 	p, _ := readProc(pid)

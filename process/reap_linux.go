@@ -16,7 +16,7 @@ func reap(ctx context.Context, dead map[string]bool, alive func(string) bool, ro
 	return Report{Ended: search.describe(ended), Left: search.describe(left)}, nil
 }
 
-// search finds the processes of dead instances.
+// search selects the processes of dead instances, for killAll.
 type search struct {
 	dead  map[string]bool
 	alive func(string) bool
@@ -24,7 +24,7 @@ type search struct {
 	found map[int]Found // by pid: why
 }
 
-// find gives the orphans among all, each root followed by its descendants.
+// find returns the orphans among all, each root followed by its descendants.
 func (s *search) find(all []proc) []proc {
 	except := relatives(all)
 	var roots []proc
@@ -51,8 +51,8 @@ func (s *search) find(all []proc) []proc {
 	return out
 }
 
-// orphan says whether a marker makes its process an orphan: of the instances
-// that we know, the innermost decides.
+// orphan reports whether a marker makes its process an orphan: the innermost
+// known instance decides.
 func (s *search) orphan(marker string) bool {
 	for _, seg := range slices.Backward(parseMarker(marker)) {
 		switch {
@@ -65,7 +65,7 @@ func (s *search) orphan(marker string) bool {
 	return false
 }
 
-// inRow says whether a row means exactly this process. A row without start
+// inRow reports whether a row means exactly this process. A row without start
 // time or boot id means none.
 func (s *search) inRow(p proc) bool {
 	return slices.ContainsFunc(s.rows, func(r core.Child) bool {

@@ -16,10 +16,10 @@ func startEnded(path string, cause error) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return core.Errorf(core.CodeStartTimeout, "%s was not started in time: %w", path, cause).Retry()
 	}
-	return core.Errorf(core.CodeStartFailed, "the start of %s was given up: %w", path, cause)
+	return core.Errorf(core.CodeStartFailed, "the start of %s was cancelled: %w", path, cause)
 }
 
-// startError gives the system's refusal to execute a command a code and words.
+// startError returns a coded error for the system's refusal to execute a command.
 func startError(run *launch, err error) error {
 	var coded *core.Error
 	if errors.As(err, &coded) {
@@ -49,7 +49,7 @@ func startError(run *launch, err error) error {
 	return e
 }
 
-// shebang gives the interpreter that a script names in its first line, or "".
+// shebang returns the interpreter that a script names in its first line, or "".
 func shebang(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// stopCause is why we end a process.
+// stopCause is why the harness ends a process.
 type stopCause string
 
 // The causes, as the journal has them.
@@ -30,7 +30,7 @@ type state struct {
 	started        time.Time
 	failure        *core.TurnError // why it could not start
 	stop           *stopRequest    // the first reason to end it
-	exited         bool            // the command has ended; what comes later changes nothing
+	exited         bool            // the command has ended; a later stop changes nothing
 	exit           Exit
 	leftover       int
 	drained        bool // its output has ended too
@@ -38,7 +38,7 @@ type state struct {
 	stdout, stderr int64
 }
 
-// stopRequest is the first stop of a process.
+// stopRequest is a request to stop a process; the first one is kept.
 type stopRequest struct {
 	cause  stopCause
 	reason core.Reason
@@ -46,7 +46,7 @@ type stopRequest struct {
 	force  bool
 }
 
-// status is the word for the facts.
+// status returns the status that follows from the state.
 func (f *state) status() core.ProcessStatus {
 	switch {
 	case f.failure != nil:
@@ -72,7 +72,7 @@ func (f *state) status() core.ProcessStatus {
 	return core.ProcessDoneCancelled
 }
 
-// snapshot is the process as callers see it.
+// snapshot returns the process as callers see it.
 func (f *state) snapshot(seq uint64, d core.Durability) core.ProcessSnapshot {
 	p := core.ProcessSnapshot{
 		ID: f.id, Owner: f.owner, Title: f.spec.Title, Status: f.status(), Executable: f.path, Argv: f.spec.Argv, CWD: f.spec.CWD,
@@ -96,7 +96,7 @@ func (f *state) snapshot(seq uint64, d core.Durability) core.ProcessSnapshot {
 		code := f.exit.Code
 		p.ExitCode = &code
 	case p.Error == nil:
-		p.Error = &core.TurnError{Code: core.CodeInternal, Message: "how it ended is not known: " + f.exit.Err.Error()}
+		p.Error = &core.TurnError{Code: core.CodeInternal, Message: "the exit status is not known: " + f.exit.Err.Error()}
 	}
 	return p
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// stdinWriter is the input of a managed process: what callers gave and the process
-// has not taken yet, at most core.MaxInput bytes. One goroutine writes it. The
-// zero value takes nothing.
+// stdinWriter is the input of a managed process: a queue of at most core.MaxInput
+// bytes that the process has not read yet. Its methods may be called concurrently;
+// one goroutine writes the queue to the pipe or terminal.
 type stdinWriter struct {
 	mu     sync.Mutex
 	more   sync.Cond
@@ -18,14 +18,14 @@ type stdinWriter struct {
 	queue  [][]byte
 	held   int
 	ending bool // the end of input is in the queue, behind the rest
-	closed bool // nothing is taken any more
+	closed bool // put is refused
 }
 
 // endOfTransmission ends the input on a terminal.
 const endOfTransmission = 0x04
 
-// newStdinWriter makes the input of a process and begins to write. It ends with end,
-// or when the process takes no more.
+// newStdinWriter returns a writer to file and starts its goroutine, which ends after
+// the end of input, after end, or when the process closes its input.
 func newStdinWriter(file *os.File, tty bool) *stdinWriter {
 	f := &stdinWriter{file: file, tty: tty}
 	f.more.L = &f.mu
@@ -33,8 +33,8 @@ func newStdinWriter(file *os.File, tty bool) *stdinWriter {
 	return f
 }
 
-// put takes data and, behind it, the end of input. Of what is refused nothing
-// is written.
+// put queues data and, behind it, the end of input if eof is set; it does not wait.
+// Nothing of a refused call is written. Errors: CodeStdinClosed, CodeStdinBusy.
 func (f *stdinWriter) put(data []byte, eof bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +44,7 @@ func (f *stdinWriter) put(data []byte, eof bool) error {
 			WithHint("Its output can still be read. Start another process for more input.")
 	case len(data) > 0 && f.held+len(data) > core.MaxInput:
 		return core.Errorf(core.CodeStdinBusy, "the process has not read %d bytes of earlier input, and at most %d are held", f.held, core.MaxInput).
-			WithHint("Nothing of this input was written. Try again when it has read on, or send a signal.").
+			WithHint("Nothing of this input was written. Retry when the process has read more, or send a signal.").
 			WithDetail("held", f.held).WithDetail("limit", core.MaxInput).Retry()
 	}
 	if eof && f.tty {
@@ -60,8 +60,8 @@ func (f *stdinWriter) put(data []byte, eof bool) error {
 	return nil
 }
 
-// end takes no more and lets the writer go once its write returns: the file
-// must be closed by then.
+// end drops the queue and refuses further input. The goroutine ends when its write
+// returns, so the caller closes the file before.
 func (f *stdinWriter) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,8 +69,8 @@ func (f *stdinWriter) end() {
 	f.more.Signal()
 }
 
-// write writes until the end of input or an error, which is that the process
-// reads no more.
+// write is the goroutine: it writes until the end of input, or until an error, which
+// means that the process no longer reads.
 func (f *stdinWriter) write() {
 	for {
 		b, ok := f.next()
@@ -88,9 +88,9 @@ func (f *stdinWriter) write() {
 	}
 }
 
-// next waits for the next part to write, which is small enough for the count of
-// what is held to be true.
-func (f *stdinWriter) next() ([]byte, bool) {
+// next waits for the next part, of at most writePart bytes, so that held stays close
+// to what the process has not read. ok is false at the end.
+func (f *stdinWriter) next() (part []byte, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.queue) == 0 && !f.closed && !f.ending {

@@ -14,7 +14,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// inputPipe gives the ends of a pipe as a child's input has them.
+// inputPipe returns the ends of a pipe as a child's input has them.
 func inputPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	rfd, wfd, err := pipe()

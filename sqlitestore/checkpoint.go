@@ -138,7 +138,7 @@ func passiveCheckpoint(c *conn) (bytes int64, err error) {
 	return frames * pageSize, err
 }
 
-// maintain packs what is worth it and gives free space back, and says whether there
+// maintain packs what is worth it and gives free space back, and reports whether there
 // is more to do. What fails is met again at the next tick.
 func (s *Store) maintain() (more bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*busyTimeout)
@@ -154,7 +154,7 @@ func (s *Store) maintain() (more bool) {
 	return s.vacuum(ctx) || more
 }
 
-// vacuum gives free pages at the end of the file back, when they are many.
+// vacuum returns free pages at the end of the file back, when they are many.
 func (s *Store) vacuum(ctx context.Context) (more bool) {
 	var pages, free int64
 	err := s.read(ctx, "measuring", func(c *conn) error {

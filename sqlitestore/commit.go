@@ -167,12 +167,12 @@ func (c *commit) check(old *resource) error {
 // sort and choose by. Its key is 0 for a new one.
 type storedRow struct{ key, live, created, ended int64 }
 
-// like says that the indexes need not know of r.
+// like means that the indexes need not know of r.
 func (o storedRow) like(r core.Row) bool {
 	return (o.live != 0) == r.Live && o.created == nanos(r.Created) && o.ended == nanos(r.Ended)
 }
 
-// checkIDs looks the ids of the batch's rows and keys up, and gives the rows that
+// checkIDs looks the ids of the batch's rows and keys up, and returns the rows that
 // are already stored.
 func (c *commit) checkIDs(tx *tx, old *resource) (rows []storedRow, err error) {
 	if len(c.Rows) > 0 {

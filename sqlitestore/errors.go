@@ -14,7 +14,7 @@ import (
 // errClosed is the answer of a store that was closed.
 var errClosed = &core.Error{Code: core.CodeStoreFailed, Message: "the store is closed"}
 
-// refusal says whether err is the store's answer rather than its failure:
+// refusal reports whether err is the store's answer rather than its failure:
 // nothing was written for it and others in the same group are not concerned.
 func refusal(err error) bool {
 	var conflict *core.ConflictError
@@ -90,7 +90,7 @@ func resultCode(err error) int {
 	return 0
 }
 
-// brokenConnection says whether err may come from what a connection holds, such
+// brokenConnection reports whether err may come from what a connection holds, such
 // as its view of the file, so that a new one is worth a try.
 func brokenConnection(err error) bool {
 	switch resultCode(err) {
@@ -100,7 +100,7 @@ func brokenConnection(err error) bool {
 	return false
 }
 
-// standsAlone says whether err may be the fault of one write of a group, so
+// standsAlone reports whether err may be the fault of one write of a group, so
 // that the others are worth another attempt without it. A disk that is full
 // or broken, or a lock that is held, would fail them all alike.
 func standsAlone(err error) bool {

@@ -66,7 +66,7 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 }
 
 // holdReader begins a read that keeps the log from being emptied, until the
-// function it gives is called.
+// function it returns is called.
 func holdReader(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	c, err := open(s.dsn, "BEGIN")

@@ -32,7 +32,7 @@ const openLock = "open.lock"
 // sweepLock is the file whose lock the elected server holds until it ends.
 const sweepLock = "sweep.lock"
 
-// Elected says whether this server is the one that sweeps. It tries for the
+// Elected reports whether this server is the one that sweeps. It tries for the
 // lock each time until it has it.
 func (in *instances) Elected() bool {
 	in.mu.Lock()
@@ -133,7 +133,7 @@ func (in *instances) path(id string) string { return filepath.Join(in.dir, id+".
 // Instance is the id of this server's instance.
 func (in *instances) Instance() string { return in.id }
 
-// Alive says whether the instance still holds its lock. An answer that the
+// Alive reports whether the instance still holds its lock. An answer that the
 // system does not give counts as alive: taking over a living server's sessions
 // is worse than leaving a dead one's alone.
 func (in *instances) Alive(instance string) bool {
@@ -152,7 +152,7 @@ func (in *instances) Alive(instance string) bool {
 	return !free || err != nil
 }
 
-// leave gives the instance up.
+// leave returns the instance up.
 func (in *instances) leave() error {
 	err := in.held.Close()
 	in.mu.Lock()

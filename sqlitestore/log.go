@@ -62,7 +62,7 @@ func (r *logRow) add(e *entry, events, raw []byte) {
 	r.raw = append(r.raw, raw...)
 }
 
-// empty says that a row has no entries.
+// empty means that a row has no entries.
 func (r *logRow) empty() bool { return len(r.dir) == 0 }
 
 func (r *logRow) size() int { return len(r.dir) + len(r.events) + len(r.raw) }
@@ -154,7 +154,7 @@ func readRow(ctx context.Context, c *conn, x slice, raw bool) (row logRow, err e
 	return row, err
 }
 
-// cut gives a slice's blocks.
+// cut returns a slice's blocks.
 func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
 	if uint64(x.at)+uint64(x.size) > uint64(len(r.events)) || raw && uint64(x.rawAt)+uint64(x.rawLen) > uint64(len(r.raw)) {
 		return nil, nil, errBlock

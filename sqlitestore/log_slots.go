@@ -41,7 +41,7 @@ func (t *tail) reserveDead() (deadRow, bool) {
 	return deadRow{}, false
 }
 
-// resetReserved is for the beginning of a transaction. A review in the midst of one
+// resetReserved is for the beginning of a transaction. A review during one
 // may meet rows whose slots it has taken, which still look dead then.
 func (t *tail) resetReserved() {
 	t.mu.Lock()
@@ -49,7 +49,7 @@ func (t *tail) resetReserved() {
 	clear(t.reserved)
 }
 
-// newSlot gives a slot that no row has had.
+// newSlot returns a slot that no row has had.
 func (t *tail) newSlot() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *tx) addSpareSlots() error {
 	return nil
 }
 
-// hasFreeSlot says whether a slot can be taken.
+// hasFreeSlot reports whether a slot can be taken.
 func (t *tail) hasFreeSlot() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,13 +127,13 @@ func (t *tail) addDead(rows []deadRow) {
 // lastDeletedRow is the name in meta of the highest id of a row that was deleted.
 const lastDeletedRow = "log_shortened"
 
-// highestDeletedRow gives the highest id of a row that was deleted.
+// highestDeletedRow returns the highest id of a row that was deleted.
 func highestDeletedRow(ctx context.Context, c *conn) (id int64, err error) {
 	_, err = c.one(ctx, "SELECT value FROM meta WHERE name = ?", []any{lastDeletedRow}, &id)
 	return id, err
 }
 
-// shorten deletes dead rows, but for some whose slots are kept, and says whether
+// shorten deletes dead rows, but for some whose slots are kept, and reports whether
 // there were any.
 func (s *Store) shorten(ctx context.Context, keep int) (found bool) {
 	for range deadAtOnce {

@@ -31,7 +31,7 @@ func TestACommitWritesThePageOfItsRowAndNoOther(t *testing.T) {
 		further(1)
 	}
 	s.pack(t.Context(), true)
-	defer holdReader(t, s)() // lest the log begin anew meanwhile
+	defer holdReader(t, s)() // lest the log restart meanwhile
 	further(1)               // takes the slot that the row before has led to
 	for _, events := range []int{1, 10, 20, 1} {
 		const commits = 5

@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// checkFile says whether the database still lies where it was opened. A file that
+// checkFile reports whether the database still lies where it was opened. A file that
 // was deleted or replaced can be written to until it is closed, and then all of
 // it is gone without a word, so nothing is promised on it any more. It asks by
 // the path alone and opens nothing. A file that is moved back serves again; what

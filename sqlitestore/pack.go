@@ -15,7 +15,7 @@ import (
 // difference, before, after or between.
 
 // pack packs what is worth it, or with all everything that is this server's,
-// and says whether something of its own is left for later.
+// and reports whether something of its own is left for later.
 func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	begin := time.Now()
 	keys := s.tail.dueForPacking(begin, all)
@@ -37,7 +37,7 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	return s.hasOwnSlices()
 }
 
-// hasOwnSlices says whether something is in the log that this server may pack.
+// hasOwnSlices reports whether something is in the log that this server may pack.
 func (s *Store) hasOwnSlices() bool {
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
@@ -64,7 +64,7 @@ type packing struct {
 }
 
 // prepare reads slices of resources, if they are this server's to pack, row
-// after row, and makes chunks of them, up to packAtOnce. It says whether these are
+// after row, and makes chunks of them, up to packAtOnce. It reports whether these are
 // the last.
 func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, last bool, err error) {
 	var others []int64
@@ -133,7 +133,7 @@ func packRows(ctx context.Context, c *conn, jobs []*packing) error {
 	return nil
 }
 
-// firstSlice gives the slice that was written first, nil if there is none.
+// firstSlice returns the slice that was written first, nil if there is none.
 func firstSlice(jobs []*packing) (first *slice) {
 	for _, p := range jobs {
 		if len(p.left) > 0 && (first == nil || p.left[0].row < first.row) {
@@ -143,7 +143,7 @@ func firstSlice(jobs []*packing) (first *slice) {
 	return first
 }
 
-// next hands a resource's next slice to its chunks, and says how long it was.
+// next hands a resource's next slice to its chunks, and returns how long it was.
 func (p *packing) next(ctx context.Context, c *conn, row *logRow) (bytes int, err error) {
 	x := p.left[0]
 	if p.now == 0 {
@@ -162,7 +162,7 @@ func (p *packing) next(ctx context.Context, c *conn, row *logRow) (bytes int, er
 	return len(events) + len(raw), nil
 }
 
-// mayPack says whether this server packs what an instance owns.
+// mayPack reports whether this server packs what an instance owns.
 func (s *Store) mayPack(instance string) bool {
 	instance, _, _ = strings.Cut(instance, ":") // a session that is being opened
 	return instance == s.id || !s.Alive(instance) && s.Elected()

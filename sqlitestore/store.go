@@ -201,7 +201,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	return s, nil
 }
 
-// synchronous gives the pragma for a word of Options.Durability.
+// synchronous returns the pragma for a word of Options.Durability.
 func synchronous(durability string) (string, error) {
 	switch durability {
 	case Normal, "":
@@ -264,11 +264,11 @@ func (s *Store) start(c *conn) {
 	s.wake() // a database may come with a log or with deletions to finish
 }
 
-// Secret gives 32 bytes that are random, private to this database and the
+// Secret returns 32 bytes that are random, private to this database and the
 // same for ever.
 func (s *Store) Secret() []byte { return bytes.Clone(s.secret) }
 
-// Close writes what is queued, waits for reads to end and gives the instance
+// Close writes what is queued, waits for reads to end and returns the instance
 // up. What is asked of a closed store fails; another Close does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -35,7 +35,7 @@ func sweepStep(tx *tx) error {
 }
 
 // dropChunks deletes at most sweepRows chunks of a resource that end before
-// seq, oldest first, and says how many.
+// seq, oldest first, and returns how many.
 func dropChunks(tx *tx, resource, seq int64) (n int, err error) {
 	var keys []int64
 	err = tx.query(noContext, "SELECT key FROM chunk INDEXED BY chunk_by_seq WHERE resource = ? AND last < ? ORDER BY last LIMIT ?",

@@ -39,7 +39,7 @@ func newTail() *tail {
 	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}, reserved: map[int64]bool{}}
 }
 
-// of gives a resource's slices and the digest of its last batch.
+// of returns a resource's slices and the digest of its last batch.
 func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *tail) drop(resource, upTo int64, doubt bool) {
 	}
 }
 
-// dueForPacking gives resources whose slices are worth packing.
+// dueForPacking returns resources whose slices are worth packing.
 func (t *tail) dueForPacking(now time.Time, all bool) (keys []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +151,7 @@ func (t *tail) dueForPacking(now time.Time, all bool) (keys []int64) {
 	return keys
 }
 
-// withSlices gives the resources that have something in the log.
+// withSlices returns the resources that have something in the log.
 func (t *tail) withSlices() (keys []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -51,7 +51,7 @@ func (t *tx) begin() error {
 	return nil
 }
 
-// resource gives a resource as it is now, to be changed in place by what also
+// resource returns a resource as it is now, to be changed in place by what also
 // writes the change: after a rollback all of them are forgotten. It is nil if
 // there is none.
 func (t *tx) resource(owner, id string) (*resource, error) {
@@ -138,7 +138,7 @@ func (t *tx) flush() error {
 }
 
 // addRow begins a row at the end of the log, with the memory of an earlier
-// transaction's if there is any, and gives the end behind it.
+// transaction's if there is any, and returns the end behind it.
 func (t *tx) addRow(end logPosition) (logPosition, error) {
 	n := len(t.rows)
 	if n == cap(t.rows) {
@@ -178,7 +178,7 @@ func (t *tx) committed() {
 	}
 }
 
-// keyUsed says whether a key in a batch clashes with a stored one.
+// keyUsed reports whether a key in a batch clashes with a stored one.
 func (t *tx) keyUsed(k core.KeyRecord) (bool, error) {
 	old, used, err := findKey(noContext, t.conn, k)
 	return used && !k.Completes(old), err

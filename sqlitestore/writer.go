@@ -153,7 +153,7 @@ func (w *writer) commit(group []*write) {
 	}
 }
 
-// attempt writes a group in one transaction. It gives each write's own answer,
+// attempt writes a group in one transaction. It returns each write's own answer,
 // or the error for which nothing of the group was written.
 func (w *writer) attempt(group []*write) (answers []error, err error) {
 	if err := w.ready(); err != nil {
@@ -213,7 +213,7 @@ func (w *writer) rollback(cause error) error {
 }
 
 // ready sees to a database that is still in its place, an open connection and a
-// log that is not too long. The log begins anew when the checkpointer has moved
+// log that is not too long. The log restarts when the checkpointer has moved
 // nearly all of it, so that nobody waits long for the rest; where that does not
 // keep up, the writer stands still until it is empty.
 func (w *writer) ready() error {

@@ -78,7 +78,7 @@ func acpAgent(name string) func(*testing.T) agent {
 	}
 }
 
-// tool gives a path below the folder in which the Makefile installs.
+// tool returns a path below the folder in which the Makefile installs.
 func tool(t *testing.T, elements ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", ".tools"}, elements...)...))

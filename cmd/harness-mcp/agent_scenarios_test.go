@@ -59,10 +59,10 @@ type agent struct {
 	sleep func(seconds string) string
 	// free is what a session needs so that sleep runs unasked.
 	free args
-	// noDeny says that a refusal ends this agent's turn, so that its requests
+	// noDeny means that a refusal ends this agent's turn, so that its requests
 	// offer cancel and no deny.
 	noDeny bool
-	// forgets says that a kill costs this agent its conversation.
+	// forgets means that a kill costs this agent its conversation.
 	forgets bool
 }
 
@@ -387,12 +387,12 @@ func serverKilled(r *scenario) {
 	r.check(s)
 }
 
-// oddSeconds gives a duration that no other sleep on the machine has.
+// oddSeconds returns a duration that no other sleep on the machine has.
 func oddSeconds() string {
 	return fmt.Sprintf("%d.%d", 400+os.Getpid()%100, time.Now().UnixNano()%1e9)
 }
 
-// commands gives the pids of processes whose command line contains words.
+// commands returns the pids of processes whose command line contains words.
 func commands(words string) []int {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	var pids []int

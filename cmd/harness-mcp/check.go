@@ -109,7 +109,7 @@ func word(ready bool) string {
 	return "not ready"
 }
 
-// builtIn says whether the provider is part of this program.
+// builtIn reports whether the provider is part of this program.
 func (f checked) builtIn() bool { return f.Status.Ready && f.Status.Executable == "" }
 
 // version is that of the executable.
@@ -148,5 +148,5 @@ func (f checked) details() []string {
 	return out
 }
 
-// errNoLoopback says that a provider cannot be tried without an account.
+// errNoLoopback means that a provider cannot be tried without an account.
 var errNoLoopback = errors.New("this provider cannot be pointed at the built-in model")

@@ -83,7 +83,7 @@ func defaultDB() string {
 	return filepath.Join(dir, "harness-mcp", "journal.db")
 }
 
-// plain gives an error as a person should read it.
+// plain returns the text of an error for a terminal.
 func plain(err error) string {
 	var e *core.Error
 	if !errors.As(err, &e) {

@@ -77,7 +77,7 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	return append(argv, "connect", "--start", address), err
 }
 
-// absolute gives a flag that names a file or folder its whole path.
+// absolute returns a flag with the path that it names made absolute.
 func absolute(flag string) (string, error) {
 	name, path, _ := strings.Cut(flag, "=")
 	switch name {
@@ -135,7 +135,7 @@ default_tools_approval_mode = "approve"
 	return err
 }
 
-// quoted gives a string or list as TOML and JSON both write it.
+// quoted returns a string or list as TOML and JSON both write it.
 func quoted(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
@@ -237,7 +237,7 @@ func (r *fileResolver) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve gives the file's value of a flag that nothing stronger sets.
+// Resolve returns the file's value of a flag that nothing stronger sets.
 func (r *fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, env := range flag.Envs {
 		if _, set := os.LookupEnv(env); set {

@@ -92,13 +92,13 @@ type remote struct {
 	transport *http.Transport
 }
 
-// isPlaintext says whether whoever is between here and the server can read the
+// isPlaintext reports whether whoever is between here and the server can read the
 // token.
 func (r *remote) isPlaintext() bool {
 	return r.token != "" && !strings.HasPrefix(r.url, "https://") && !r.isLocal()
 }
 
-// isLocal says whether the server is on this machine, where a path means what it
+// isLocal reports whether the server is on this machine, where a path means what it
 // means to us.
 func (r *remote) isLocal() bool {
 	at, err := url.Parse(r.url)
@@ -274,7 +274,7 @@ func (b *background) spawn() (ended <-chan struct{}, err error) {
 	return done, nil
 }
 
-// ready says whether a server answers and takes calls.
+// ready reports whether a server answers and takes calls.
 func (b *background) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()

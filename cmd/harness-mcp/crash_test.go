@@ -74,7 +74,7 @@ func eventsOf(t *testing.T, s *sqlitestore.Store, id string) []core.Event {
 }
 
 // checkSession wants a journal in order, with one end for each turn that has
-// ended, and rows that say the same. It gives the ids of the events by seq, and
+// ended, and rows that say the same. It returns the ids of the events by seq, and
 // the turns.
 func checkSession(t *testing.T, s *sqlitestore.Store, rec core.SessionRecord, ended bool) (events map[uint64]string, turns []string) {
 	t.Helper()
@@ -153,7 +153,7 @@ type crashes struct {
 
 // TestNothingThatWasShownIsLostWhenAServerIsKilled kills busy servers at random
 // moments, again and again on the same journal. The first half of the rounds
-// share one, which grows; the others begin anew now and then.
+// share one, which grows; the others restart now and then.
 func TestNothingThatWasShownIsLostWhenAServerIsKilled(t *testing.T) {
 	const anew = 10
 	rounds := amount(t, "CRASHES", 5)

@@ -108,7 +108,7 @@ func TestALockedDatabaseIsLivedThrough(t *testing.T) {
 }
 
 // startOnSmallDisk runs a server whose journal lies on a file system of its own
-// of that many MiB, and gives the directory as this process sees it.
+// of that many MiB, and returns the directory as this process sees it.
 func startOnSmallDisk(t *testing.T, mib int, options string, argv ...string) (v *killedServer, disk string, out *strings.Builder) {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func startOnSmallDisk(t *testing.T, mib int, options string, argv ...string) (v 
 	return v, fmt.Sprintf("/proc/%d/root%s", cmd.Process.Pid, dir), nil
 }
 
-// fill takes all the space of a disk and gives the way to free it.
+// fill takes all the space of a disk and returns the way to free it.
 func fill(t *testing.T, disk string) (free func()) {
 	t.Helper()
 	path := filepath.Join(disk, "fill")

@@ -34,7 +34,7 @@ func usageErrorf(next, format string, args ...any) error {
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// sentence gives a hint for callers of tools as a hint for a person at a terminal.
+// sentence returns a hint for callers of tools as a hint for a person at a terminal.
 func sentence(hint string) string {
 	return listHint.ReplaceAllString(hints.Replace(hint), "harness-mcp list $1 shows")
 }
@@ -49,7 +49,7 @@ var (
 	)
 )
 
-// outcomeOf gives an error as a person should read it, and its exit code.
+// outcomeOf returns an error as a person should read it, and its exit code.
 func outcomeOf(err error) (text string, code int) {
 	var wrong *usageError
 	var failed *hintedError

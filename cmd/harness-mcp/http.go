@@ -27,7 +27,7 @@ type httpFlags struct {
 }
 
 // check refuses flags on the command line that would silently do nothing:
-// whoever gives a token or a certificate means to be protected by it. A file or
+// whoever returns a token or a certificate means to be protected by it. A file or
 // a variable may set them for other commands.
 func (f *httpFlags) check(flagsOnCommandLine []*kong.Flag) error {
 	socket := strings.HasPrefix(f.HTTP, unixScheme)
@@ -60,7 +60,7 @@ func socketPath(address string) (path string, ok bool, err error) {
 	return path, ok, err
 }
 
-// addressError says that an address cannot be read.
+// addressError means that an address cannot be read.
 func addressError(argvOf string, err error) error {
 	return usageErrorf("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", argvOf, err)
 }
@@ -136,7 +136,7 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	return l, nil
 }
 
-// checkExposure says whether a server may be reached from other machines: what
+// checkExposure reports whether a server may be reached from other machines: what
 // it starts must be confined, and tokens must not travel in the clear.
 func (f *httpFlags) checkExposure(c *Common) error {
 	var lacks []string

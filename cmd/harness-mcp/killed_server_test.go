@@ -153,7 +153,7 @@ func (v *killedServer) turn(ctx context.Context, tool, id, prompt string) {
 }
 
 // watch reads a session's journal until the session is at rest or asks, and
-// notes every event that it is shown. It gives up with the server, or when that
+// notes every event that it is shown. It returns up with the server, or when that
 // takes too long.
 func (v *killedServer) watch(ctx context.Context, id string) (rested bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

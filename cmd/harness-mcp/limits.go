@@ -20,7 +20,7 @@ const (
 	startPoll = 50 * time.Millisecond
 	lookTime  = 500 * time.Millisecond
 	// maxLog is the size in bytes at which the log of a background server is
-	// begun anew; logTail is how many of its last bytes are shown when the
+	// restarted; logTail is how many of its last bytes are shown when the
 	// server fails.
 	maxLog  = 8 << 20
 	logTail = 2 << 10

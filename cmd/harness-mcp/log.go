@@ -67,7 +67,7 @@ func (l logCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	}
 }
 
-// ended says that nothing more can come, short of a resume.
+// ended means that nothing more can come, short of a resume.
 func ended(r core.Resource) bool {
 	if r.Kind == core.KindSession {
 		return !r.Session.Session.Status.Live()
@@ -75,13 +75,13 @@ func ended(r core.Resource) bool {
 	return r.Done()
 }
 
-// more says whether something came between the last page and the end.
+// more reports whether something came between the last page and the end.
 func (h *app) more(ctx context.Context, id string, after uint64) bool {
 	p, err := h.harness.Replay(ctx, core.AllOwners, core.ReplayRequest{ID: id, After: after, Limit: 1})
 	return err == nil && len(p.Events) > 0
 }
 
-// print shows a page and gives the cursor behind it. What agents and processes
+// print shows a page and returns the cursor behind it. What agents and processes
 // wrote may hold sequences that a terminal obeys: those are spelled out.
 func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) {
 	var page struct {

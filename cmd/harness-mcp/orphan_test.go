@@ -271,7 +271,7 @@ func eachProcess(t *testing.T, f func(pid int)) {
 	}
 }
 
-// stat gives the fields of a process behind its name, from its state on.
+// stat returns the fields of a process behind its name, from its state on.
 func stat(pid int) []string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -187,7 +187,7 @@ func TestBulkOutputComesBackByteForByte(t *testing.T) {
 	}
 }
 
-// resetPeak lets VmHWM begin anew.
+// resetPeak lets VmHWM restart.
 func resetPeak(pid int) { _ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) }
 
 // memory reads a field of a process's status, in bytes.

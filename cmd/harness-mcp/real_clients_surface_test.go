@@ -113,7 +113,7 @@ func (a agent) listens(t *testing.T) toolsSeen {
 	return r
 }
 
-// textOf gives text that is a string or a list of blocks.
+// textOf returns text that is a string or a list of blocks.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -129,7 +129,7 @@ func textOf(raw json.RawMessage) string {
 	return s
 }
 
-// grants plays both conversations on a client and gives what each reply took.
+// grants plays both conversations on a client and returns what each reply took.
 func grants(t *testing.T, a agent, prefix string, tell func(prompt string) string) (sizes []int, was toolsSeen) {
 	t.Helper()
 	cwd := t.TempDir()

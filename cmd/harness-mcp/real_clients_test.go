@@ -155,7 +155,7 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// jsonOf gives arguments for a directive of the model.
+// jsonOf returns arguments for a directive of the model.
 func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -212,7 +212,7 @@ func (tr *faultFilter) answer(c call) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(tr.fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&a)))
 }
 
-// hit gives the fault that a call meets, if it does.
+// hit returns the fault that a call meets, if it does.
 func (tr *faultFilter) hit(c call) *fault {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -232,7 +232,7 @@ func (tr *faultFilter) hit(c call) *fault {
 	return f
 }
 
-// on begins a fault. It gives the way to end it, and the number of calls that
+// on begins a fault. It returns the way to end it, and the number of calls that
 // it has hit.
 func (tr *faultFilter) on(f fault) (stop func(), met func() int) {
 	tr.mu.Lock()
@@ -249,7 +249,7 @@ func (tr *faultFilter) on(f fault) (stop func(), met func() int) {
 		}
 }
 
-// logIsEmpty says that all of a database's log has been moved, so that the next
+// logIsEmpty means that all of a database's log has been moved, so that the next
 // commit begins it anew: SQLite's shared memory has how many pages it has
 // (mxFrame), and behind two copies of that header how many are moved (nBackfill).
 func logIsEmpty(t *testing.T, db string) bool {

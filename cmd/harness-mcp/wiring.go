@@ -125,7 +125,7 @@ func logger(c *Common, w io.Writer) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }
 
-// journalExists says whether there is a journal to read. Commands that only read
+// journalExists reports whether there is a journal to read. Commands that only read
 // never make one: a mistyped path would look like an empty journal.
 func (c *Common) journalExists() (bool, error) {
 	if c.Durability == "off" {

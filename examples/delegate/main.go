@@ -42,7 +42,7 @@ func main() {
 // task is what one agent is to do.
 type task struct{ agent, prompt string }
 
-// tasks gives each agent the same prompt. Without one, scripted agents play the
+// tasks assigns the same prompt to each agent. Without one, scripted agents play the
 // race: two are slow, so that there is somebody to stop.
 func tasks(agents, prompt string) (all []task) {
 	if prompt == "" {
@@ -84,7 +84,7 @@ func run(ctx context.Context, w io.Writer, server string, env []string, cwd stri
 	return r.stop()
 }
 
-// start gives an agent its task and does not wait: with wait_ms 0 delegate
+// start sends an agent its task and does not wait: with wait_ms 0 delegate
 // returns as soon as the work has begun. The session closes itself at its end.
 func (r *race) start(cwd string, t task) error {
 	var turn harness.Turn
@@ -134,7 +134,7 @@ func (r *race) first() (harness.Turn, error) {
 	return harness.Turn{}, errors.New("no agent had an answer")
 }
 
-// over says whether a turn has ended, in whichever way.
+// over reports whether a turn has ended, in whichever way.
 func over(t harness.Turn) bool {
 	switch t.Status {
 	case "completed", "failed", "cancelled", "interrupted":

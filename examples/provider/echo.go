@@ -76,7 +76,7 @@ func (c *conn) Send(op core.Op) error {
 	}
 }
 
-// Recv gives the next notice, io.EOF after Close, or the end of ctx.
+// Recv returns the next notice, io.EOF after Close, or the end of ctx.
 func (c *conn) Recv(ctx context.Context) (core.Notice, error) {
 	for len(c.held) == 0 {
 		select {

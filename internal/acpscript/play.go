@@ -211,7 +211,7 @@ func (t *turn) approve(command string, announce bool) bool {
 	return true
 }
 
-// permission gives the option that was chosen; "" means cancelled.
+// permission returns the option that was chosen; "" means cancelled.
 func (t *turn) permission(call object) string {
 	m := t.a.ask("session/request_permission", object{"sessionId": t.s.ID, "toolCall": call, "options": []any{
 		object{"optionId": "wide", "name": "For ever", "kind": "allow_always"},

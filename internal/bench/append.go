@@ -144,7 +144,7 @@ func closedLoop(ids []string, base uint64, each int, write func(b core.Batch) er
 	})
 }
 
-// timed gives the time, and the processor's time, of each of n in microseconds.
+// timed returns the time, and the processor's time, of each of n in microseconds.
 func timed(n int, f func() error) (took, cpu float64, err error) {
 	begin, used := time.Now(), processorTime()
 	err = f()

@@ -146,7 +146,7 @@ func (c *completion) usage() object {
 	return object{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
 }
 
-// chosen gives the call of a tool as the API has it.
+// chosen returns the call of a tool as the API has it.
 func (c *completion) chosen(d directive) object {
 	name, arguments := chooseTool(d, c.request.tools())
 	c.finish = "tool_calls"

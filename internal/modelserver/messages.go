@@ -43,7 +43,7 @@ type messagesBlock struct {
 	Content json.RawMessage `json:"content"` // of a tool_result
 }
 
-// blocks gives the content as blocks, whichever way it came.
+// blocks returns the content as blocks, whichever way it came.
 func (m messagesMessage) blocks() []messagesBlock {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
@@ -98,7 +98,7 @@ func (c *conversation) hear(blocks []messagesBlock) {
 // the first one got no answer.
 var abortNotes = []string{"[Request interrupted by user]", "[Request interrupted by user for tool use]"}
 
-// spokenParts gives what a person said in a text: nothing when it is one of
+// spokenParts returns what a person said in a text: nothing when it is one of
 // the agent's own notes.
 func spokenParts(text string) []string {
 	for _, note := range abortNotes {

@@ -99,7 +99,7 @@ func silentAnswer(c conversation) string {
 	return "ok: " + string(text[:min(len(text), 60)])
 }
 
-// pieces gives the deltas of a message.
+// pieces returns the deltas of a message.
 func pieces(d directive, c conversation) []string {
 	switch d.word {
 	case "stream":
@@ -121,7 +121,7 @@ func pieces(d directive, c conversation) []string {
 	return split(d.arg)
 }
 
-// fill gives numbered lines of 64 bytes, a thousand in a delta; the last line
+// fill returns numbered lines of 64 bytes, a thousand in a delta; the last line
 // ends where n ends.
 func fill(n int) []string {
 	const line, together = 64, 1000
@@ -151,7 +151,7 @@ func split(text string) []string {
 	return list
 }
 
-// patchFile gives the file and its one line of a patch directive.
+// patchFile returns the file and its one line of a patch directive.
 func (d directive) patchFile() (file, line string) {
 	file, line, _ = strings.Cut(d.arg, " ")
 	if file == "" {
@@ -163,7 +163,7 @@ func (d directive) patchFile() (file, line string) {
 	return file, line
 }
 
-// question gives the parts of an ask directive; there are always two choices.
+// question returns the parts of an ask directive; there are always two choices.
 func (d directive) question() (text string, choices []string) {
 	parts := strings.Split(d.arg, "|")
 	for i := range parts {

@@ -65,7 +65,7 @@ func decodeResponses(body []byte) (conversation, any, error) {
 	return c, &r, nil
 }
 
-// prompt gives what a person said in the item, "" for other items. Agents put
+// prompt returns what a person said in the item, "" for other items. Agents put
 // notes of their own into user messages, as parts in angle brackets or from
 // files of instructions.
 func (i responsesItem) prompt() string {
@@ -82,10 +82,10 @@ func (i responsesItem) prompt() string {
 	return strings.TrimSpace(b.String())
 }
 
-// contentText gives the text of a content.
+// contentText returns the text of a content.
 func contentText(raw json.RawMessage) string { return strings.Join(contentTexts(raw), "") }
 
-// contentTexts gives the texts of a content that is a string or a list of
+// contentTexts returns the texts of a content that is a string or a list of
 // parts.
 func contentTexts(raw json.RawMessage) []string {
 	var text string

@@ -71,7 +71,7 @@ func Start() (*Server, error) {
 // address of the OpenAI API is URL with "/v1" after it.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Requests gives what was asked, oldest first; at most 256 requests and 64 MiB
+// Requests returns what was asked, oldest first; at most 256 requests and 64 MiB
 // are kept.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -159,7 +159,7 @@ func (s *Server) serve(a api) http.HandlerFunc {
 	}
 }
 
-// script gives the directives of one response, without those whose once is
+// script returns the directives of one response, without those whose once is
 // spent.
 func (s *Server) script(c conversation) []directive {
 	key := c.id + "\n" + c.prompt()

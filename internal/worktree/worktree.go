@@ -79,7 +79,7 @@ func (g Git) Watch(ctx context.Context, dir string) (changed func(context.Contex
 	}, nil
 }
 
-// tree gives dir's place in its work tree; the root is "" when there is none.
+// tree returns dir's place in its work tree; the root is "" when there is none.
 // It does not start git where nothing looks like a repository.
 func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 	for d := dir; ; d = filepath.Dir(d) {
@@ -113,7 +113,7 @@ func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 // path is the absolute path of what git calls name.
 func (t tree) path(name string) string { return filepath.Join(t.root, filepath.FromSlash(name)) }
 
-// mine says whether a file is one of this program.
+// mine reports whether a file is one of this program.
 func (t tree) mine(name string) bool {
 	return slices.ContainsFunc(t.own, func(own string) bool {
 		rest, ok := strings.CutPrefix(name, own)
@@ -156,7 +156,7 @@ func (g Git) look(ctx context.Context, t tree) (state, error) {
 	return s, nil
 }
 
-// compare gives the files that differ between two states.
+// compare returns the files that differ between two states.
 func compare(before, after state) []core.FileEdit {
 	var out []core.FileEdit
 	for path, f := range after.files {
@@ -190,7 +190,7 @@ func kind(code string) core.ChangeKind {
 	return core.FileModified
 }
 
-// committed gives the files that commits between the two moments changed, as
+// committed returns the files that commits between the two moments changed, as
 // far as they were not dirty before.
 func (g Git) committed(ctx context.Context, t tree, before, after state) ([]core.FileEdit, error) {
 	out, err := g.run(ctx, t.root, t.limited("diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", before.head, after.head)...)
@@ -222,7 +222,7 @@ func sortEdits(e []core.FileEdit) {
 	slices.SortFunc(e, func(x, y core.FileEdit) int { return strings.Compare(x.Path, y.Path) })
 }
 
-// run executes git in dir and gives its output.
+// run executes git in dir and returns its output.
 func (g Git) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)
 	env := process.Environ(os.Environ(), map[string]string{"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}, nil, false)

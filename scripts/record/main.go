@@ -33,7 +33,7 @@ func main() {
 	os.Exit(code)
 }
 
-// record runs the program and gives its exit code.
+// record runs the program and returns its exit code.
 func record(file, program string, args []string, in io.Reader, out io.Writer) (int, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
