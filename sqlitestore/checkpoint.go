@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// wake tells the upkeep that something was written.
+// wake signals maintenanceLoop that something was written. It does not wait.
 func (s *Store) wake() {
 	select {
 	case s.work <- struct{}{}:
@@ -14,9 +14,10 @@ func (s *Store) wake() {
 	}
 }
 
-// maintenanceLoop does what keeps the journal in order while there is work, each second:
-// it finishes deletions, packs, and has the log moved. When the work has ended
-// it has all of that moved once. An idle store has no timer running.
+// maintenanceLoop is a goroutine of an open store; it ends when stop is closed. While
+// there is work it finishes deletions, packs and requests a checkpoint every
+// checkpointEvery. When the work has ended it requests one full checkpoint. An idle
+// store has no timer running.
 func (s *Store) maintenanceLoop() {
 	tick := time.NewTicker(checkpointEvery)
 	defer tick.Stop()
@@ -55,7 +56,7 @@ func (s *Store) maintenanceLoop() {
 	}
 }
 
-// checkpointKind is what the checkpointer is asked for.
+// checkpointKind is the kind of checkpoint that is requested.
 type checkpointKind bool
 
 const (
@@ -63,7 +64,7 @@ const (
 	checkpointAll     checkpointKind = true
 )
 
-// requestCheckpoint asks for the log to be moved. One who is asked already will come.
+// requestCheckpoint queues a request, unless one is queued. It does not wait.
 func (s *Store) requestCheckpoint(m checkpointKind) {
 	select {
 	case s.checkpointRequests <- m:
@@ -71,9 +72,10 @@ func (s *Store) requestCheckpoint(m checkpointKind) {
 	}
 }
 
-// checkpointLoop moves the write-ahead log into the database, on a connection of
-// its own so that no commit waits for it, when it is asked: each second while
-// there is work, and by the writer when the log has become long.
+// checkpointLoop is a goroutine of an open store; it ends when stop is closed. On
+// request it moves the write-ahead log into the database, on a connection of its own,
+// so that no commit waits. Requests come from maintenanceLoop, and from the writer
+// when the log is long.
 func (s *Store) checkpointLoop() {
 	var c *conn
 	defer func() {
@@ -92,7 +94,7 @@ func (s *Store) checkpointLoop() {
 			var err error
 			if c, err = s.reopen(s.setup...); err != nil {
 				c = nil
-				continue // the writer meets the same trouble and reports it
+				continue // the writer gets the same error and reports it
 			}
 		}
 		if m == checkpointPassive {
@@ -103,10 +105,10 @@ func (s *Store) checkpointLoop() {
 	}
 }
 
-// checkpointAside moves what is in the log into the database beside the writer, and
-// tells it when that is much and next to nothing is left to move. SQLite syncs
-// the database only with the very last of it, which the writer waits for: so
-// what has been moved is synced before.
+// checkpointAside moves the log into the database concurrently with the writer, and
+// sets checkpointed when the log is long and nearly all of it is moved. SQLite syncs
+// the database only with the last frame, which the writer waits for, so the moved part
+// is synced here before.
 func (s *Store) checkpointAside(c *conn) error {
 	bytes, err := passiveCheckpoint(c)
 	if err == nil && bytes >= s.walCheckpointSize/2 {
@@ -117,8 +119,8 @@ func (s *Store) checkpointAside(c *conn) error {
 	return err
 }
 
-// logCheckpointState tells the operator when moving the log begins to fail, which no
-// commit notices before the log is full, and when it succeeds again.
+// logCheckpointState logs when checkpoints begin to fail, which no commit shows before
+// the log is full, and when they succeed again.
 func (s *Store) logCheckpointState(err error) {
 	switch {
 	case err != nil && !s.checkpointFailing:
@@ -129,8 +131,8 @@ func (s *Store) logCheckpointState(err error) {
 	s.checkpointFailing = err != nil
 }
 
-// passiveCheckpoint moves what it can of the log without waiting for anybody, and says
-// how much the log has in all. When nothing is left, the next transaction
+// passiveCheckpoint moves as much of the log as it can without waiting, and returns
+// the size of the log. When nothing is left, the next transaction
 // begins it anew from its start.
 func passiveCheckpoint(c *conn) (bytes int64, err error) {
 	var busy, frames int64
@@ -138,8 +140,8 @@ func passiveCheckpoint(c *conn) (bytes int64, err error) {
 	return frames * pageSize, err
 }
 
-// maintain packs what is worth it and gives free space back, and reports whether there
-// is more to do. What fails is met again at the next tick.
+// maintain packs, shortens the log and releases free pages. It reports whether there is
+// more to do. What fails is tried again at the next tick.
 func (s *Store) maintain() (more bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*busyTimeout)
 	defer cancel()
@@ -154,7 +156,8 @@ func (s *Store) maintain() (more bool) {
 	return s.vacuum(ctx) || more
 }
 
-// vacuum returns free pages at the end of the file back, when they are many.
+// vacuum truncates free pages at the end of the file, when there are at least
+// vacuumFrom and they are a vacuumPart-th of the file.
 func (s *Store) vacuum(ctx context.Context) (more bool) {
 	var pages, free int64
 	err := s.read(ctx, "measuring", func(c *conn) error {
@@ -179,8 +182,8 @@ func (s *Store) vacuum(ctx context.Context) (more bool) {
 }
 
 // emptyWAL moves the whole log into the database and lets the next transaction
-// begin it anew, if no reader stands in the way for long. A file that keeps its
-// room takes shorter syncs later: they need not note that it has grown.
+// begin it anew, if no reader holds it for longer than truncateWait. With
+// keepRoom the file keeps its length, which makes later syncs shorter.
 func emptyWAL(c *conn, keepRoom bool) error {
 	mode := "TRUNCATE"
 	if keepRoom {

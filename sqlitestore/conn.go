@@ -11,7 +11,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is one SQLite connection with its prepared statements. It speaks to
+// conn is one SQLite connection with its prepared statements. It uses
 // the driver directly: database/sql would add a lock, a pool and a copy to
 // each of the many small statements of a commit. One goroutine uses it at a
 // time.

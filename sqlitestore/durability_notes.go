@@ -15,8 +15,8 @@ import (
 var _ core.LossNotes = (*Store)(nil)
 
 // lossSuffix ends the names of the notes: empty files, beside the lock files,
-// that are named by instance and resource. A name needs no room for data, so a
-// note can mostly be made on a disk that is full.
+// that are named by instance and resource. An empty file needs no data block, so a
+// note can usually be created on a full disk.
 const lossSuffix = ".lost"
 
 // NoteLoss implements core.LossNotes.
@@ -44,7 +44,7 @@ func (in *instances) LossNoted(instance, owner, id string) bool {
 }
 
 // SweepLosses implements core.LossNotes: notes of resources that were never
-// stored are met by nobody.
+// stored are not deleted otherwise.
 func (in *instances) SweepLosses(before time.Time) error {
 	entries, err := os.ReadDir(in.dir)
 	for _, e := range entries {

@@ -11,7 +11,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// errClosed is the answer of a store that was closed.
+// errClosed is the error of a closed store.
 var errClosed = &core.Error{Code: core.CodeStoreFailed, Message: "the store is closed"}
 
 // refusal reports whether err is the store's answer rather than its failure:
@@ -31,7 +31,7 @@ func failureOr(failure, refusal error) error {
 	return refusal
 }
 
-// translate makes what callers see of an error. Everything that comes from
+// translate returns the error that callers get. Everything that comes from
 // SQLite, the file system or an ended context is CodeStoreFailed with its
 // cause; refusals stay as they are.
 func translate(doing string, err error) error {

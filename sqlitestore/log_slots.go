@@ -6,28 +6,27 @@ import (
 	"slices"
 )
 
-// Slots of the log are written again when their rows are dead. Several servers
-// may know the same dead row: whoever takes its slot looks, within the
-// transaction, that it is still there. The slot that the newest row leads to is
-// for the next row, whoever writes that, and nobody takes it for another.
+// Slots of the log are written again when their rows are dead. Several servers may
+// know the same dead row: the one that takes its slot checks within the transaction
+// that the row is still there. The slot in next of the newest row is reserved for the
+// next row, whichever server writes it.
 
-// deadRow is a row that nothing needs any more.
+// deadRow is a row without slices that are not packed.
 type deadRow struct {
 	id, slot int64
 	long     bool // it takes more than a page, which its slot should not keep
 	doubt    bool // another row may have taken its slot
 }
 
-// markDead notes that a row has nothing left. t.mu is held.
+// markDead records that all slices of a row are packed. t.mu is held.
 func (t *tail) markDead(id int64, doubt bool) {
 	h := t.rows[id]
 	delete(t.rows, id)
 	t.dead = append(t.dead, deadRow{id, h.slot, h.long, doubt})
 }
 
-// reserveDead returns a dead row whose slot may be written again. The last one that died
-// comes first: the fewer pages are written in turns, the fewer a checkpoint
-// moves.
+// reserveDead returns a dead row whose slot may be written again, the last one
+// first: the fewer different pages are written, the fewer a checkpoint moves.
 func (t *tail) reserveDead() (deadRow, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,8 +40,8 @@ func (t *tail) reserveDead() (deadRow, bool) {
 	return deadRow{}, false
 }
 
-// resetReserved is for the beginning of a transaction. A review during one
-// may meet rows whose slots it has taken, which still look dead then.
+// resetReserved begins a transaction. A review during one may find rows whose slots
+// it has taken and which still look dead.
 func (t *tail) resetReserved() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +57,7 @@ func (t *tail) newSlot() int64 {
 }
 
 // takeSurplus takes dead rows that are to be deleted: all long ones, and those that
-// are more than keep. The newest row stays, so that ids only ever rise.
+// are more than keep. The newest row stays, so that ids never repeat.
 func (t *tail) takeSurplus(keep, most int) (rows []deadRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,8 +92,8 @@ func (t *tx) freeSlot() (int64, error) {
 	}
 }
 
-// addSpareSlots makes slots for the transactions to come, if there is none left. They
-// begin with a row that was never written: number 0.
+// addSpareSlots makes growSlots slots for later transactions, if there is none left.
+// Each begins with an empty row of id 0.
 func (t *tx) addSpareSlots() error {
 	tail := t.w.store.tail
 	if n := len(t.rows); n == 0 || n > growFor || tail.hasFreeSlot() {
@@ -117,7 +116,7 @@ func (t *tail) hasFreeSlot() bool {
 	return slices.ContainsFunc(t.dead, func(d deadRow) bool { return !d.long && d.slot != t.end.next && !t.reserved[d.slot] })
 }
 
-// addDead takes rows over that are dead from the beginning.
+// addDead adds rows that are dead from the start.
 func (t *tail) addDead(rows []deadRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *Store) shorten(ctx context.Context, keep int) (found bool) {
 	return found
 }
 
-// shortenIdle is shorten for a store that has nothing to do.
+// shortenIdle is shorten for an idle store, which keeps fewer slots.
 func (s *Store) shortenIdle() (found bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
 	defer cancel()
@@ -172,9 +171,9 @@ func (t *tx) deleteRows(rows []deadRow) error {
 	return err
 }
 
-// reviewRows compares what is known of the log's rows with what is there, as ids
-// by slot: some have made way for others, and of some nobody knows any more that
-// they are dead. Meanwhile that may have changed.
+// reviewRows compares the known rows with the stored ones, given as ids by slot, up to
+// row newest. It removes rows that another server has overwritten, and adds dead rows
+// that no server knows any more.
 func (t *tail) reviewRows(there map[int64]int64, newest int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +199,7 @@ func (t *tail) reviewRows(there map[int64]int64, newest int64) {
 	}
 }
 
-// slotsOf reads which row is in each slot of the log.
+// slotsOf returns the id of the row in each slot of the log.
 func slotsOf(ctx context.Context, c *conn) (map[int64]int64, error) {
 	there := map[int64]int64{}
 	err := c.query(ctx, "SELECT slot, id FROM log", nil, func(row []driver.Value) (bool, error) {

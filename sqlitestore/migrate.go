@@ -45,7 +45,7 @@ func migrations() ([]string, error) {
 }
 
 // migrate brings the database to the newest schema, all steps in one
-// transaction, with a copy of the older database kept beside it. It refuses,
+// transaction, after a copy of the older database was stored beside it. It refuses,
 // unchanged, a file that is not ours, a schema that is newer than this program,
 // and an older one that another server still has open. The open lock is held.
 func migrate(ctx context.Context, c *conn, file, dir string, scripts []string) error {

@@ -8,11 +8,10 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// checkFile reports whether the database still lies where it was opened. A file that
-// was deleted or replaced can be written to until it is closed, and then all of
-// it is gone without a word, so nothing is promised on it any more. It asks by
-// the path alone and opens nothing. A file that is moved back serves again; what
-// else lies there now is not this store's.
+// checkFile returns CodeStoreFailed if the path no longer names the file that was
+// opened. A deleted or replaced file can be written to until it is closed, and then all
+// of it is lost, so no commit is accepted on it. It calls stat and opens nothing. A
+// file that is moved back is accepted again.
 func (s *Store) checkFile() error {
 	now, err := os.Stat(s.dbFile)
 	switch {
@@ -21,11 +20,10 @@ func (s *Store) checkFile() error {
 	case err == nil && !os.SameFile(s.file, now):
 		return fileChanged("was replaced by another file")
 	}
-	return nil // what else is wrong with the path, SQLite meets if it matters
+	return nil // SQLite reports other errors of the path where they matter
 }
 
-// reopen connects again to the database that Open has opened. It makes no new
-// one where that is gone.
+// reopen connects again to the file that Open has opened. It never creates one.
 func (s *Store) reopen(setup ...string) (*conn, error) {
 	if err := s.checkFile(); err != nil {
 		return nil, err
@@ -37,6 +35,6 @@ func fileChanged(what string) error {
 	return &core.Error{
 		Code:    core.CodeStoreFailed,
 		Message: "the database file " + what + " while the server runs",
-		Hint:    "Put the file back with its -wal beside it, or restart the server, which begins with what lies there then.",
+		Hint:    "Put the file back together with its -wal file, or restart the server, which opens the file at the path then.",
 	}
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // Packing moves slices of the log into chunks. A server packs what its own
-// sessions wrote; the elected one also what dead servers left. Readers see no
-// difference, before, after or between.
+// sessions wrote; the elected one also what dead servers left. Readers return the
+// same events before, during and after.
 
-// pack packs what is worth it, or with all everything that is this server's,
-// and reports whether something of its own is left for later.
+// pack packs the resources that are due, or with all every one that is this server's. It
+// reports whether something of this server's is left.
 func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	begin := time.Now()
 	keys := s.tail.dueForPacking(begin, all)
@@ -29,7 +29,7 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 				err = s.writePacked(ctx, jobs)
 			}
 			if err != nil {
-				return true // met again at the next tick
+				return true // tried again at the next tick
 			}
 			left = !last
 		}
@@ -168,7 +168,7 @@ func (s *Store) mayPack(instance string) bool {
 	return instance == s.id || !s.Alive(instance) && s.Elected()
 }
 
-// reopen goes on with the last chunk of the resource, if that is small.
+// reopen continues the last chunk of the resource, if that is small.
 func (p *packing) reopen(ctx context.Context, c *conn) error {
 	var key, n int64
 	var head []byte
@@ -239,7 +239,7 @@ func (s *Store) writePacked(ctx context.Context, jobs []*packing) error {
 }
 
 // review compares the tail with what other servers have packed and deleted,
-// and takes up what nobody else packs any more.
+// and takes over what no other server packs.
 func (s *Store) review(ctx context.Context) error {
 	keys := s.tail.withSlices()
 	packed := map[int64]int64{}

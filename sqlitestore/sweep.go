@@ -5,8 +5,8 @@ import (
 	"database/sql/driver"
 )
 
-// sweepDeleted deletes a portion of the events of deleted resources and says
-// whether there was any. Failures are met again at the next tick.
+// sweepDeleted deletes a portion of the events of deleted resources and
+// reports whether there was any. A failure is tried again at the next tick.
 func (s *Store) sweepDeleted() (found bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
 	defer cancel()

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tail is what this process knows of the log: the directories up to a row. A
-// reader reads the rest within its transaction.
+// tail holds the directories of the log's rows up to end. A reader reads the rest
+// within its transaction. It is safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
-	end  logPosition        // of what was read
+	end  logPosition        // of the rows that were read
 	top  int64              // the highest slot that is known
 	open map[int64]*pending // by resource
 	rows map[int64]held     // by row
@@ -26,7 +26,7 @@ type held struct {
 	long bool
 }
 
-// pending is what a resource has in the log.
+// pending holds the slices of a resource in the log.
 type pending struct {
 	slices []slice           // grows at the end and is cut at the front, never changed
 	digest [digestBytes]byte // of the last one's batch
@@ -49,15 +49,14 @@ func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
 	return nil, [digestBytes]byte{}
 }
 
-// last is the end of what was read.
+// last is the end of the rows that were read.
 func (t *tail) last() logPosition {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.end
 }
 
-// read takes over rows in order, as they are on disk. Those that it knows it
-// leaves out.
+// read adds rows in order, as they are on disk. It skips rows that it has.
 func (t *tail) read(rows []logRow) error {
 	for i := range rows {
 		list, err := rows[i].entries()
@@ -69,8 +68,8 @@ func (t *tail) read(rows []logRow) error {
 	return nil
 }
 
-// add takes over rows in order with the entries of their directories. Rows that
-// it knows it leaves out.
+// add adds rows in order with the entries of their directories. It skips rows that it
+// has.
 func (t *tail) add(rows []logRow, list []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,9 +107,9 @@ func (t *tail) add(rows []logRow, list []entry) {
 	}
 }
 
-// drop forgets a resource's slices up to a row: they are packed, or the
-// resource is gone. It is in doubt who may write their rows' slots again when
-// that was another process's doing.
+// drop removes a resource's slices up to a row: they are packed, or the resource is
+// deleted. doubt is set when another process did that: it may reuse the rows' slots
+// too.
 func (t *tail) drop(resource, upTo int64, doubt bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
