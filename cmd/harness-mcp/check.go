@@ -25,7 +25,7 @@ type checkCmd struct {
 	Strict   bool   `help:"Fail if a checked provider is not ready."`
 }
 
-// checked is what check found of one provider.
+// checked is the result of check for one provider.
 type checked struct {
 	Provider string      `json:"provider"`
 	Name     string      `json:"name"`
@@ -34,8 +34,8 @@ type checked struct {
 	Probe    *probed     `json:"probe,omitempty"`
 }
 
-// Run says which agents are installed and ready, or why not. It never sends a
-// prompt to an account's model.
+// Run prints which agents are installed and ready, or why not. It never sends a prompt
+// to an account's model.
 func (k checkCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	log := slog.New(slog.DiscardHandler)
 	agents, err := c.agents()
@@ -90,7 +90,7 @@ func (k checkCmd) print(std stdio, found []checked) error {
 		for _, line := range f.details() {
 			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, core.Plain(line))
 		}
-		// All look in the same places: say them once.
+		// All search the same directories: print them once.
 		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && !slices.Contains(searched, at) {
 			searched = append(searched, at)
 		}
@@ -112,7 +112,7 @@ func word(ready bool) string {
 // builtIn reports whether the provider is part of this program.
 func (f checked) builtIn() bool { return f.Status.Ready && f.Status.Executable == "" }
 
-// version is that of the executable.
+// version returns the version of the executable.
 func (f checked) version() string {
 	if f.builtIn() {
 		return ""
@@ -120,7 +120,7 @@ func (f checked) version() string {
 	return f.Status.Version
 }
 
-// place is where the executable is, or how to get it.
+// place returns the path of the executable, or how to install it.
 func (f checked) place() string {
 	if f.Status.Executable == "" && f.Install != "" {
 		return "not found; to install it: " + f.Install
@@ -131,7 +131,7 @@ func (f checked) place() string {
 	return f.Status.Executable
 }
 
-// details are the lines that a person wants beside the table.
+// details returns the lines that are printed below the table.
 func (f checked) details() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }

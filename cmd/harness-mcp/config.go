@@ -21,7 +21,7 @@ type configCmd struct {
 	Address    string `placeholder:"ADDR" help:"With --background: where that server is, unix:PATH or HOST:PORT (unix:, with the path of socket beside the journal)."`
 }
 
-// Run prints the entry that puts this program into a client, with the time-out
+// Run prints the entry that adds this program to a client, with the time-out
 // and approval settings that long waits and unattended work need. The common
 // flags of this command line are in it.
 func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
@@ -51,8 +51,8 @@ func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
 	return jsonEntry(std.out, "mcpServers", map[string]any{"command": cmd, "args": list(argv)})
 }
 
-// argv are the arguments with which a client starts this program: the common
-// flags, and the command. A client may start it in any folder.
+// argv returns the arguments with which a client starts this program: the common flags
+// and the command. Paths are absolute, since a client may start it in any folder.
 func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	db, err := filepath.Abs(c.DB)
 	if err != nil {
@@ -88,7 +88,7 @@ func absolute(flag string) (string, error) {
 	return flag, nil
 }
 
-// address is where the server in the background is.
+// address returns the address of the server in the background.
 func (k *configCmd) address(db string) (string, error) {
 	address := k.Address
 	if address == "" {
@@ -108,7 +108,7 @@ func (k *configCmd) address(db string) (string, error) {
 	return unixScheme + path, err
 }
 
-// shellWords writes words as a shell reads them.
+// shellWords quotes words for a shell.
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -135,7 +135,7 @@ default_tools_approval_mode = "approve"
 	return err
 }
 
-// quoted returns a string or list as TOML and JSON both write it.
+// quoted encodes a string or list in a form that is both TOML and JSON.
 func quoted(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
@@ -155,8 +155,8 @@ func list(argv []string) []string {
 	return argv
 }
 
-// self is how a client starts this program: by its name when the PATH leads
-// here, by its path otherwise.
+// self returns the command by which a client starts this program: its name if PATH
+// finds it, else its path.
 func self() string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -172,7 +172,7 @@ func self() string {
 	return exe
 }
 
-// configPath is where a configuration file is looked for when none is named.
+// configPath returns the path of the configuration file when none is named.
 func configPath() string {
 	if p := os.Getenv("HARNESS_MCP_CONFIG"); p != "" {
 		return p
@@ -184,8 +184,8 @@ func configPath() string {
 	return filepath.Join(dir, "harness-mcp", "config.json")
 }
 
-// configFile finds the configuration file: the one that --config names, else
-// the one in the user's configuration directory.
+// configFile returns the configuration file: the one that --config names, else the one
+// in the user's configuration directory.
 func configFile(argv []string) (path string, named bool) {
 	for i, a := range argv {
 		if v, ok := strings.CutPrefix(a, "--config="); ok {
@@ -202,8 +202,8 @@ func configFile(argv []string) (path string, named bool) {
 }
 
 // fromFile reads flags from a JSON file: {"max-sessions": 8}. A flag on the
-// command line wins over an environment variable, that over the file, and the
-// file over the default. A key that is no flag is refused.
+// command line takes precedence over an environment variable, that over the file, and
+// the file over the default. A key that is no flag is refused.
 func fromFile(path string) (kong.Resolver, error) {
 	body, err := os.ReadFile(path)
 	if err != nil {
@@ -237,7 +237,8 @@ func (r *fileResolver) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve returns the file's value of a flag that nothing stronger sets.
+// Resolve returns the file's value of a flag that neither the command line nor the
+// environment sets.
 func (r *fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, env := range flag.Envs {
 		if _, set := os.LookupEnv(env); set {

@@ -10,13 +10,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-// defaultTokenEnv is where a client has the token when no variable is named.
+// defaultTokenEnv is the variable with the token when none is named.
 const defaultTokenEnv = "HARNESS_MCP_TOKEN"
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // overHTTP prints the entry of a server that is reached over HTTP. The token is
-// in a variable of the client's environment and nowhere else: entries are
+// read from the client's environment and is not in the entry, since entries are
 // copied, shown and committed.
 func (k *configCmd) overHTTP(w io.Writer, flags []string) error {
 	at, err := k.url(flags)
@@ -62,7 +62,7 @@ tool_timeout_sec = 120
 default_tools_approval_mode = "approve"
 `
 
-// url is the server's, with the path at which it speaks MCP.
+// url returns the server's URL with the path of its MCP endpoint.
 func (k *configCmd) url(flags []string) (string, error) {
 	switch {
 	case k.HTTP == "":

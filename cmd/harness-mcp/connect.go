@@ -26,8 +26,8 @@ type connectCmd struct {
 	Address   string `arg:"" help:"Where the server is: HOST:PORT, unix:PATH, or a URL."`
 }
 
-// Run puts standard input and output in front of a running server, so that
-// work outlives the client that asked for it.
+// Run connects standard input and output to a running server, so that work outlives
+// the client that asked for it.
 func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Context) error {
 	remote, err := k.remote(c)
 	if err != nil {
@@ -38,7 +38,7 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 		return err
 	}
 	if remote.isPlaintext() {
-		h.Warn("the token travels in the clear: give an https URL", "server", remote.url)
+		h.Warn("the token is sent unencrypted: give an https URL", "server", remote.url)
 	}
 	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Name: k.Address, Token: remote.token, TokenFrom: remote.file, Transport: remote.transport, Log: h}
 	if remote.isLocal() {
@@ -64,7 +64,7 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 			if err := b.start(ctx); err != nil {
 				return err
 			}
-			k.compare(ctx, remote, own, std) // another client's may have been faster
+			k.compare(ctx, remote, own, std) // another client may have started its server first
 			return nil
 		}
 	} else if own := settingsOnCommandLine(settings(kctx), kctx); len(own) > 0 {
@@ -84,7 +84,7 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 	return fmt.Errorf("serving MCP: %w", err)
 }
 
-// remote is a server elsewhere.
+// remote is the server that connect calls.
 type remote struct {
 	url       string // without a path
 	token     string
@@ -92,14 +92,12 @@ type remote struct {
 	transport *http.Transport
 }
 
-// isPlaintext reports whether whoever is between here and the server can read the
-// token.
+// isPlaintext reports whether the token is sent unencrypted over a network.
 func (r *remote) isPlaintext() bool {
 	return r.token != "" && !strings.HasPrefix(r.url, "https://") && !r.isLocal()
 }
 
-// isLocal reports whether the server is on this machine, where a path means what it
-// means to us.
+// isLocal reports whether the server is on this machine, where paths mean the same.
 func (r *remote) isLocal() bool {
 	at, err := url.Parse(r.url)
 	if err != nil || at.Hostname() == "localhost" {
@@ -134,7 +132,8 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 	return r, err
 }
 
-// dialPrivateSocket connects to a socket, if it is not somebody else's by then.
+// dialPrivateSocket connects to a socket that belongs to this user; it checks that at
+// each dial.
 func dialPrivateSocket(path string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if err := ownSocket(path); err != nil {
@@ -144,7 +143,7 @@ func dialPrivateSocket(path string) func(context.Context, string, string) (net.C
 	}
 }
 
-// check refuses what is no address of a server.
+// check returns a usageError if Address is no address of a server.
 func (k *connectCmd) check() error {
 	_, socket, err := socketPath(k.Address)
 	scheme, _, isURL := strings.Cut(k.Address, "://")
@@ -160,7 +159,7 @@ func (k *connectCmd) check() error {
 	return nil
 }
 
-// flagsOnCommandLine are the flags of this command line, without what a file says.
+// flagsOnCommandLine returns the flags of this command line, without those of a file.
 func flagsOnCommandLine(kctx *kong.Context) (flags []*kong.Flag) {
 	for _, p := range kctx.Path {
 		if p.Flag != nil && !p.Resolved {
@@ -170,9 +169,9 @@ func flagsOnCommandLine(kctx *kong.Context) (flags []*kong.Flag) {
 	return flags
 }
 
-// settingsOnCommandLine leaves of settings those that this command line gives. A server that
-// is not started from here may be anybody's: what a file or a variable sets for
-// all commands says nothing about it.
+// settingsOnCommandLine returns the settings that this command line sets. Those of a
+// file or a variable are for all commands and do not describe a server that this
+// command does not start.
 func settingsOnCommandLine(all map[string]string, kctx *kong.Context) map[string]string {
 	own := map[string]string{}
 	for _, flag := range flagsOnCommandLine(kctx) {
@@ -183,7 +182,7 @@ func settingsOnCommandLine(all map[string]string, kctx *kong.Context) map[string
 	return own
 }
 
-// argvOf are the common flags of this command line, for another one.
+// argvOf returns the common flags of this command line, for another command.
 func argvOf(kctx *kong.Context, own any) (argv []string) {
 	skip := map[string]bool{}
 	t := reflect.TypeOf(own).Elem()
@@ -290,7 +289,7 @@ func (b *background) ready(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// stderrTail is the end of the background server's log.
+// stderrTail returns the end of the background server's log, at most logTail bytes.
 func (b *background) stderrTail() string {
 	text, err := os.ReadFile(b.log)
 	if err != nil {
@@ -300,5 +299,5 @@ func (b *background) stderrTail() string {
 	return fmt.Sprintf("%s (%s)", strings.TrimSpace(string(text)), b.log)
 }
 
-// serverLog is where a server that connect starts writes its log.
+// serverLog returns the path of the log of a server that connect starts.
 func serverLog(c *Common) string { return filepath.Join(filepath.Dir(c.DB), "server.log") }

@@ -9,17 +9,17 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// tryHelp is the next step where there is no better one.
+// tryHelp is the next step of an error without a better one.
 const tryHelp = "Try: harness-mcp --help"
 
-// usageError is a command line that cannot be meant as it is written. It has
-// an exit code of its own: to run it again is of no use.
+// usageError is the error of a wrong command line. Its exit code is exitUsage: running
+// it again cannot succeed.
 type usageError struct {
 	error
 	next string // what to do about it
 }
 
-// hintedError is a failure with what to do about it.
+// hintedError is a failure with its next step.
 type hintedError struct {
 	error
 	next string
@@ -27,14 +27,14 @@ type hintedError struct {
 
 func (e *hintedError) Unwrap() error { return e.error }
 
-// usageErrorf is a usageError with a sentence about what is wrong.
+// usageErrorf returns a usageError with a formatted message.
 func usageErrorf(next, format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...), next}
 }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// sentence returns a hint for callers of tools as a hint for a person at a terminal.
+// sentence rewrites a hint for callers of tools for a person at a terminal.
 func sentence(hint string) string {
 	return listHint.ReplaceAllString(hints.Replace(hint), "harness-mcp list $1 shows")
 }
@@ -49,7 +49,7 @@ var (
 	)
 )
 
-// outcomeOf returns an error as a person should read it, and its exit code.
+// outcomeOf returns the text of an error for a terminal, and its exit code.
 func outcomeOf(err error) (text string, code int) {
 	var wrong *usageError
 	var failed *hintedError
@@ -64,7 +64,7 @@ func outcomeOf(err error) (text string, code int) {
 	return plain(err), exitFail
 }
 
-// Validate refuses numbers that mean nothing.
+// Validate returns a usageError for numbers out of range.
 func (c *Common) Validate() error {
 	for name, n := range map[string]int{
 		"max-sessions": c.MaxSessions, "max-sessions-per-owner": c.MaxSessionsEach,

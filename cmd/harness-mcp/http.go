@@ -17,21 +17,21 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-// httpFlags are the flags of a server that is reached over HTTP.
+// httpFlags holds the flags of a server over HTTP.
 type httpFlags struct {
 	HTTP        string `name:"http" placeholder:"ADDR" help:"Serve streamable HTTP at /mcp of this address (127.0.0.1:7333) or socket (unix:PATH), not stdin and stdout."`
 	TokenFile   string `placeholder:"FILE" help:"Who may call: lines of NAME TOKEN; a token alone is the name local. Made with one token if it is not there (token, beside the journal)."`
 	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"Certificate, for HTTPS."`
 	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"Its key."`
-	BehindProxy bool   `help:"A proxy in front ends TLS: any Host is served, and other addresses than loopback without TLS."`
+	BehindProxy bool   `help:"A proxy in front terminates TLS: any Host is served, and other addresses than loopback without TLS."`
 }
 
 // check refuses flags on the command line that would silently do nothing:
-// whoever returns a token or a certificate means to be protected by it. A file or
-// a variable may set them for other commands.
-func (f *httpFlags) check(flagsOnCommandLine []*kong.Flag) error {
+// a token or a certificate without --http would protect nothing. A file or a variable
+// may set them for other commands.
+func (f *httpFlags) check(typed []*kong.Flag) error {
 	socket := strings.HasPrefix(f.HTTP, unixScheme)
-	for _, flag := range flagsOnCommandLine {
+	for _, flag := range typed {
 		switch flag.Name {
 		case "token-file", "tls-cert", "tls-key", "behind-proxy":
 			if f.HTTP == "" {
@@ -45,13 +45,12 @@ func (f *httpFlags) check(flagsOnCommandLine []*kong.Flag) error {
 	return nil
 }
 
-// unixScheme begins an address that is a socket's path.
+// unixScheme is the prefix of an address that is the path of a socket.
 const unixScheme = "unix:"
 
-// socketPath is the path in the address of a socket; ok is false for another
-// kind of address. What is no path is refused: the kernel would take an empty
-// one, and one that begins with @, for a name without a file, which everybody
-// on the machine may open.
+// socketPath returns the path in the address of a socket; ok is false for another kind
+// of address. It refuses an empty path and one that begins with @: the kernel takes
+// them for an abstract name, which every user of the machine may open.
 func socketPath(address string) (path string, ok bool, err error) {
 	path, ok = strings.CutPrefix(address, unixScheme)
 	if ok && (path == "" || path[0] == '@') {
@@ -61,19 +60,19 @@ func socketPath(address string) (path string, ok bool, err error) {
 }
 
 // addressError means that an address cannot be read.
-func addressError(argvOf string, err error) error {
-	return usageErrorf("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", argvOf, err)
+func addressError(given string, err error) error {
+	return usageErrorf("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", given, err)
 }
 
-// tokenFile is where the tokens are.
-func tokenFile(argvOf string, c *Common) string {
-	if argvOf != "" {
-		return argvOf
+// tokenFile returns the path of the tokens.
+func tokenFile(given string, c *Common) string {
+	if given != "" {
+		return given
 	}
 	return filepath.Join(filepath.Dir(c.DB), "token")
 }
 
-// listener is an address that is served, and who may call there.
+// listener is an address that is served, with its tokens.
 type listener struct {
 	net.Listener
 	url    string
@@ -82,7 +81,7 @@ type listener struct {
 	file   string            // where the tokens are
 }
 
-// listen opens the address of the flags, if it is safe to.
+// listen opens the address of the flags, after the checks of checkExposure.
 func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if (f.TLSCert == "") != (f.TLSKey == "") {
 		return nil, usageErrorf("Give both, or neither.", "--tls-cert and --tls-key go together")
@@ -136,8 +135,8 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	return l, nil
 }
 
-// checkExposure reports whether a server may be reached from other machines: what
-// it starts must be confined, and tokens must not travel in the clear.
+// checkExposure returns a usageError if a server that other machines can reach is not
+// confined to directories and executables, or would receive tokens without TLS.
 func (f *httpFlags) checkExposure(c *Common) error {
 	var lacks []string
 	if len(c.AllowDir) == 0 {
@@ -156,7 +155,7 @@ func (f *httpFlags) checkExposure(c *Common) error {
 		"%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
 }
 
-// serveHTTP speaks MCP with everybody who has a token.
+// serveHTTP serves MCP to callers with a token until ctx ends.
 func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, own map[string]string) (err error) {
 	if err := c.dirsExist(); err != nil {
 		return err
@@ -186,8 +185,8 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, ow
 	return transport.ServeHTTP(ctx, l, handler)
 }
 
-// listenUnix listens on a socket that only its owner can open. A socket that a
-// dead server left behind is replaced, that of a living one is not.
+// listenUnix listens on a socket that only its owner can open. The socket
+// of a server that is gone is replaced, that of a running one is not.
 func listenUnix(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

@@ -351,7 +351,7 @@ func TestAServerThatOthersCanReachMustBeConfined(t *testing.T) {
 	}{
 		"bare":               {[]string{"--http=0.0.0.0:0"}, []string{"--allow-dir", "--allow-exec", "--tls-cert"}},
 		"unconfined":         {[]string{"--http=0.0.0.0:0", "--behind-proxy"}, []string{"--allow-dir", "--allow-exec"}},
-		"in the clear":       {[]string{"--http=0.0.0.0:0", "--allow-dir", t.TempDir(), "--allow-exec", "true"}, []string{"--behind-proxy"}},
+		"without TLS":        {[]string{"--http=0.0.0.0:0", "--allow-dir", t.TempDir(), "--allow-exec", "true"}, []string{"--behind-proxy"}},
 		"half a certificate": {[]string{"--http=127.0.0.1:0", "--tls-cert", cert}, []string{"--tls-key"}},
 		"no address":         {[]string{"--http=nonsense"}, []string{"--http"}},
 		"behind a proxy":     {[]string{"--http=0.0.0.0:0", "--behind-proxy", "--allow-dir", t.TempDir(), "--allow-exec", "true"}, nil},
@@ -570,7 +570,7 @@ func TestATokenThatTravelsInTheClearIsWarnedOf(t *testing.T) {
 		cmd := exec.Command(binary, "connect", "--token-file", tokens(t, "a-token\n"), address)
 		cmd.Env = clean(t)
 		out, err := cmd.CombinedOutput() // its input has ended already
-		if err != nil || strings.Contains(string(out), "in the clear") != warned || strings.Contains(string(out), "a-token") {
+		if err != nil || strings.Contains(string(out), "unencrypted") != warned || strings.Contains(string(out), "a-token") {
 			t.Errorf("%s: %v, %s", address, err, out)
 		}
 	}

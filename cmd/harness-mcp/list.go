@@ -18,7 +18,7 @@ type listCmd struct {
 	Limit int    `default:"50" placeholder:"N" help:"Rows of a kind at most, newest first (${default})."`
 }
 
-// kinds are the kinds of resources, and what a person can do with the ids.
+// kinds lists the kinds of resources, and what their ids are for.
 var kinds = []struct {
 	word string
 	kind core.ResourceKind
@@ -93,7 +93,7 @@ func printRows(w io.Writer, word string, page core.ListResult) error {
 	return nil
 }
 
-// rowOf is a resource as a row of a table.
+// rowOf returns a resource as a row of a table.
 func rowOf(r core.Resource) (id, status string, at time.Time, about string) {
 	switch r.Kind {
 	case core.KindSession:
@@ -110,7 +110,8 @@ func rowOf(r core.Resource) (id, status string, at time.Time, about string) {
 	return p.ID, string(p.Status), p.CreatedAt, p.Executable + " " + strings.Join(p.Argv, " ")
 }
 
-// oneLine shortens what agents wrote to what a terminal shows and does not obey.
+// oneLine returns text of an agent as one line of at most maxRowText characters,
+// without control characters.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if r := []rune(s); len(r) > maxRowText {

@@ -82,7 +82,7 @@ func (h *app) more(ctx context.Context, id string, after uint64) bool {
 }
 
 // print shows a page and returns the cursor behind it. What agents and processes
-// wrote may hold sequences that a terminal obeys: those are spelled out.
+// wrote may hold terminal control sequences: those are printed escaped.
 func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) {
 	var page struct {
 		Cursor uint64            `json:"cursor"`

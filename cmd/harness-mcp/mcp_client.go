@@ -11,8 +11,7 @@ import (
 )
 
 // client is the smallest MCP client: one request at a time over a pair of
-// streams. The demonstration uses it, so that what it shows is what any client
-// gets.
+// streams. Commands use it, so that they print what any client gets.
 type client struct {
 	w    io.Writer
 	r    *bufio.Scanner
@@ -25,7 +24,7 @@ func newClient(r io.Reader, w io.Writer) *client {
 	return &client{w: w, r: s}
 }
 
-// reply is what a tool answered.
+// reply is the result of a tool call.
 type reply struct {
 	IsError bool `json:"isError"`
 	Content []struct {
@@ -45,7 +44,7 @@ func (c *client) initialize(ctx context.Context) error {
 	return c.write(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
 
-// call calls a tool; a refused call is an error with the tool's own words.
+// call calls a tool; a refused call is an error with the tool's text.
 func (c *client) call(ctx context.Context, tool string, args any) (reply, error) {
 	var r reply
 	err := c.do(ctx, "tools/call", map[string]any{"name": tool, "arguments": args}, &r)
@@ -72,7 +71,7 @@ func (c *client) write(v any) error {
 	return err
 }
 
-// do sends a request and reads on until its response.
+// do sends a request and reads messages until its response.
 func (c *client) do(ctx context.Context, method string, params, result any) error {
 	c.next++
 	if err := c.write(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": method, "params": params}); err != nil {

@@ -118,7 +118,7 @@ func (p *probed) drive(ctx context.Context, h *harness.Harness, l providers.Loop
 	})
 }
 
-// bench plays single steps in one session.
+// bench runs the steps of a probe in one session.
 type bench struct {
 	h       *harness.Harness
 	me      core.Caller

@@ -22,8 +22,8 @@ type respondCmd struct {
 	Timeout time.Duration `default:"40s" help:"How long to wait for the agent to take the answer (${default})."`
 }
 
-// Run answers a request as the file's owner: the answer is left in the
-// journal, the server that runs the session takes it, and what became of it is
+// Run answers a request as the file's owner: the answer is stored in
+// the journal, the server that runs the session delivers it, and the outcome is
 // printed.
 func (r respondCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	response, err := r.response()
@@ -55,12 +55,12 @@ func (r respondCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 func (r respondCmd) response() (core.Response, error) {
 	out := core.Response{Action: core.Action(r.Action), Answer: r.Answer, Scope: core.Scope(r.Scope), Reason: r.Reason}
 	if r.Answers != "" {
-		var argvOf map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(r.Answers), &argvOf); err != nil {
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(r.Answers), &given); err != nil {
 			return out, usageErrorf(tryHelp, "reading --answers: %w", err)
 		}
 		out.Answers = map[string][]string{}
-		for id, v := range argvOf {
+		for id, v := range given {
 			var many []string
 			var one string
 			if json.Unmarshal(v, &one) == nil {
@@ -80,7 +80,7 @@ func (r respondCmd) response() (core.Response, error) {
 	return out, nil
 }
 
-// outcome says what became of a request.
+// outcome describes the state of a request.
 func outcome(q core.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is %s", q.ID, q.Status)

@@ -17,15 +17,15 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-// about is what a server tells its callers of how it was started.
+// about is a server's description of how it was started.
 type about struct {
 	Process  int               `json:"process"`
 	Settings map[string]string `json:"settings"`
 }
 
-// settings are the common flags by name, as the command line, the environment
-// and the configuration file have set them: each by a digest of its value, which
-// is enough to compare two servers and tells nobody what is allowed where.
+// settings returns the common flags by name, as the command line, the environment and
+// the configuration file have set them. Each value is a digest, which is enough to
+// compare two servers and discloses no path.
 func settings(kctx *kong.Context) map[string]string {
 	out := map[string]string{}
 	for _, flag := range kctx.Model.Flags {
@@ -42,7 +42,7 @@ func settings(kctx *kong.Context) map[string]string {
 	return out
 }
 
-// words are a flag and its values as they mean the same in any folder.
+// words returns the values of a flag, with paths made absolute.
 func words(name string, value any) []string {
 	values, many := value.([]string)
 	if !many {
@@ -57,7 +57,7 @@ func words(name string, value any) []string {
 	return append(values, name)
 }
 
-// compare warns a client whose flags are not those of the server that it found.
+// compare prints which flags of this client differ from those of the server.
 func (k *connectCmd) compare(ctx context.Context, r *remote, own map[string]string, std stdio) {
 	theirs, err := r.about(ctx)
 	if err != nil {
@@ -73,16 +73,16 @@ func (k *connectCmd) compare(ctx context.Context, r *remote, own map[string]stri
 		return
 	}
 	slices.Sort(differ)
-	anew := "connect again"
+	retry := "connect again"
 	if !k.Start {
-		anew = "connect with --start"
+		retry = "connect with --start"
 	}
-	fmt.Fprintf(std.err, "harness-mcp: the server at %s was started with other flags, and keeps them: what this client says of %s does not count.\n"+
-		"To have it started anew with yours, end it (process %d) and %s; or give another address.\n",
-		k.Address, strings.Join(differ, ", "), theirs.Process, anew)
+	fmt.Fprintf(std.err, "harness-mcp: the server at %s was started with other flags, and keeps them: what this client gives for %s has no effect.\n"+
+		"To start it with yours, end it (process %d) and %s; or give another address.\n",
+		k.Address, strings.Join(differ, ", "), theirs.Process, retry)
 }
 
-// about asks a server how it was started.
+// about requests a server's description.
 func (r *remote) about(ctx context.Context) (about, error) {
 	var got about
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
@@ -105,8 +105,8 @@ func (r *remote) about(ctx context.Context) (about, error) {
 	return got, json.NewDecoder(http.MaxBytesReader(nil, response.Body, maxAbout)).Decode(&got)
 }
 
-// dirsExist refuses to confine agents to what is not there: a typing error would
-// confine them to nothing.
+// dirsExist returns a usageError if a directory of --allow-dir does not exist, since a
+// mistyped one would confine agents to nothing.
 func (c *Common) dirsExist() error {
 	for _, dir := range c.AllowDir {
 		info, err := os.Stat(dir)

@@ -30,7 +30,7 @@ func (h *app) startTelemetry(c *Common) error {
 	return nil
 }
 
-// telemetryOrNil is who hears what is done, nil for nobody.
+// telemetryOrNil returns the telemetry as an interface, nil if it is off.
 func (h *app) telemetryOrNil() core.Telemetry {
 	if h.telemetry == nil {
 		return nil // and not an interface that holds a nil
@@ -38,7 +38,7 @@ func (h *app) telemetryOrNil() core.Telemetry {
 	return h.telemetry
 }
 
-// closeTelemetry sends what is left and ends telemetry.
+// closeTelemetry exports the remaining spans and ends telemetry.
 func (h *app) closeTelemetry() {
 	if h.telemetry == nil {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/sqlitestore"
 )
 
-// app is everything that a serving command is made of.
+// app holds the parts of a serving command.
 type app struct {
 	store     core.Store
 	harness   *harness.Harness
@@ -29,7 +29,8 @@ type app struct {
 	owner     string               // whose resources a client in this process sees; "" for the local owner's
 }
 
-// newApp opens the store, ends what dead servers left, and wires the providers.
+// newApp opens the store, wires providers, processes and harness, and recovers what
+// dead servers left.
 func newApp(ctx context.Context, c *Common, errw io.Writer) (*app, error) {
 	log, err := logger(c, errw)
 	if err != nil {
@@ -68,8 +69,8 @@ func newApp(ctx context.Context, c *Common, errw io.Writer) (*app, error) {
 	return a, nil
 }
 
-// journalFiles are files that this program writes while agents work. They may lie
-// in a checkout.
+// journalFiles returns the files that this program writes while agents work, which
+// file changes of a work tree leave out.
 func journalFiles(c *Common) []string {
 	var files []string
 	for _, f := range []string{c.DB, serverLog(c)} {
@@ -80,7 +81,7 @@ func journalFiles(c *Common) []string {
 	return files
 }
 
-// reaper ends what dead servers of this journal left running.
+// reaper returns a function that ends the processes of dead servers of this journal.
 func reaper(store core.Store, log *slog.Logger) func(context.Context) error {
 	return func(ctx context.Context) error {
 		report, err := process.Reap(ctx, store, store, log)
@@ -91,7 +92,7 @@ func reaper(store core.Store, log *slog.Logger) func(context.Context) error {
 	}
 }
 
-// agents reads which agents speak ACP.
+// agents reads the configuration of the ACP agents.
 func (c *Common) agents() (providers.Config, error) {
 	agents, err := providers.ReadConfig(c.ProviderConfig)
 	if err != nil {
@@ -126,7 +127,7 @@ func logger(c *Common, w io.Writer) (*slog.Logger, error) {
 }
 
 // journalExists reports whether there is a journal to read. Commands that only read
-// never make one: a mistyped path would look like an empty journal.
+// never create one, since a mistyped path would look like an empty journal.
 func (c *Common) journalExists() (bool, error) {
 	if c.Durability == "off" {
 		return false, usageErrorf("Leave it out.", "with --durability=off there is no journal to read")
