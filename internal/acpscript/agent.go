@@ -29,7 +29,7 @@ type Options struct {
 	Replay int
 }
 
-// Run plays the agent until its input ends.
+// Run runs the agent until its input ends.
 func Run(in io.Reader, out io.Writer, o Options) error {
 	a := &agent{opts: o, out: out, waits: map[string]chan message{}, sessions: map[string]*session{}}
 	lines := bufio.NewReader(in)

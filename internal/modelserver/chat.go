@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// chatAPI is OpenAI's Chat Completions API, as most other agents speak it:
+// chatAPI is OpenAI's Chat Completions API, as most other agents use it:
 // streaming, and plain JSON.
 var chatAPI = api{
 	name:   "chat",
 	decode: decodeChat,
 	refuse: refuseOpenAI,
-	reply: func(s *Server, w http.ResponseWriter, request any) dialect {
+	reply: func(s *Server, w http.ResponseWriter, request any) responseWriter {
 		r := request.(*chatRequest)
 		c := &completion{server: s, w: w, request: r, id: s.nextID("chatcmpl"), finish: "stop"}
 		if r.Stream {

@@ -2,8 +2,8 @@ package modelserver
 
 import "time"
 
-// Bounds of a server. What lies beyond is refused or, for recorded requests,
-// forgotten oldest first.
+// Bounds of a server. What exceeds them is refused; of recorded requests
+// the oldest is dropped.
 const (
 	maxBody       = 64 << 20         // bytes of one request
 	maxActive     = 64               // requests in work at a time

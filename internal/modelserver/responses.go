@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// responsesAPI is the OpenAI Responses API, streaming, as Codex speaks it.
+// responsesAPI is the OpenAI Responses API, streaming, as Codex uses it.
 var responsesAPI = api{
 	name:   "responses",
 	decode: decodeResponses,
 	refuse: refuseOpenAI,
-	reply: func(s *Server, w http.ResponseWriter, request any) dialect {
+	reply: func(s *Server, w http.ResponseWriter, request any) responseWriter {
 		return newResponse(s, w, request.(*responsesRequest))
 	},
 }

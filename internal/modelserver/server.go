@@ -101,7 +101,7 @@ type api struct {
 	name   string
 	decode func(body []byte) (conversation, any, error)
 	refuse func(w http.ResponseWriter, status int)
-	reply  func(s *Server, w http.ResponseWriter, request any) dialect
+	reply  func(s *Server, w http.ResponseWriter, request any) responseWriter
 }
 
 // enter takes a place among the requests in work.

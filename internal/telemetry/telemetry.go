@@ -18,7 +18,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Options say where telemetry goes.
+// Options configure telemetry.
 type Options struct {
 	// Collector is the address of an OpenTelemetry collector, as
 	// http://127.0.0.1:4318: spans are posted to /v1/traces there. "" exports

@@ -22,8 +22,8 @@ import (
 // Git implements core.Workspace with the git on the PATH.
 type Git struct {
 	Runner process.Runner
-	// Own are files of this program, as absolute paths. Neither they nor their
-	// companions, as a journal.db-wal, are seen to change: no agent did that.
+	// Own are files of this program, as absolute paths. Changes of these files and
+	// of their companions, as a journal.db-wal, are left out: no agent made them.
 	Own []string
 }
 
@@ -34,7 +34,7 @@ type tree struct {
 	own    []string // below the root
 }
 
-// state is what git says of a tree at one moment.
+// state is git's report of a tree at one moment.
 type state struct {
 	head  string
 	files map[string]file // dirty ones, by path below the root
@@ -47,7 +47,7 @@ type file struct {
 	mod  time.Time
 }
 
-// Watch remembers how dir, and all below it, is now. changed then says what is
+// Watch records the state of dir and all below it. changed then returns what is
 // different, with absolute paths; it is nil outside of any work tree. What lies
 // elsewhere in the work tree is not looked at. ctx bounds the look.
 func (g Git) Watch(ctx context.Context, dir string) (changed func(context.Context) ([]core.FileEdit, error), err error) {
@@ -207,7 +207,7 @@ func (g Git) committed(ctx context.Context, t tree, before, after state) ([]core
 	return edits, nil
 }
 
-// merge joins two lists; the first word on a path wins.
+// merge joins two lists; of two entries for a path the first is kept.
 func merge(a, b []core.FileEdit) []core.FileEdit {
 	for _, e := range b {
 		if !slices.ContainsFunc(a, func(x core.FileEdit) bool { return x.Path == e.Path }) {

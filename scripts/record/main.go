@@ -1,10 +1,10 @@
-// Command record stands between a program that speaks JSON lines and its
-// client, and writes down what both say:
+// Command record passes JSON lines between a program and its client, and records both
+// directions in a file:
 //
 //	record FILE PROGRAM [ARGUMENT...]
 //
-// FILE gets one line per message, {"dir": "->", "msg": ...} for what the client
-// says and "<-" for the program's answers, in the order in which they passed. A
+// FILE gets one line per message, {"dir": "->", "msg": ...} for messages of the
+// client and "<-" for those of the program, in the order in which they passed. A
 // line that is not JSON is kept as a string. It ends as the program ends, with
 // its exit code. See CONTRIBUTING.md for how to make a test transcript of it.
 package main

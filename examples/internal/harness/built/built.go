@@ -1,4 +1,4 @@
-// Package built gives the examples' tests the server as it ships.
+// Package built builds the server for the tests of the examples.
 package built
 
 import (
@@ -22,7 +22,7 @@ func Server(t testing.TB) string {
 	return path
 }
 
-// Env returns a server directories of its own, so that it touches nothing of the
+// Env returns an environment with directories of its own, so that the server changes nothing of the
 // user's.
 func Env(t testing.TB) []string {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// pause lies between the notifications of a call: the suite wants to see them
+// pause is the time between the notifications of a call: the suite wants to see them
 // one by one.
 const pause = 50 * time.Millisecond
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// streamPause lets a cancel in between two chunks.
+// streamPause is the pause between two chunks, in which a cancel can arrive.
 const streamPause = 200 * time.Microsecond
 
 // turn is one prompt as it is played.
@@ -242,7 +242,7 @@ func editFile(t *turn, arg string) bool {
 	return true
 }
 
-// use calls a method of the client and says what came back.
+// use calls a method of the client and sends its result as a message.
 func (t *turn) use(method string, params object) bool {
 	params["sessionId"] = t.s.ID
 	m := t.a.ask(method, params)

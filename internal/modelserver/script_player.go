@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// conversation is a request as the player sees it, whatever API it came by.
+// conversation is a decoded request, in the same form for every API.
 type conversation struct {
 	id      string   // what the agent calls the conversation, if anything
 	prompts []string // what the user said, oldest first; the last one is the script
-	outputs []string // what tools gave back since the last prompt
+	outputs []string // tool results since the last prompt
 	rounds  int      // in how many answers, where one may use several tools
 }
 
-// answered is how many tool directives have been played since the last prompt.
+// answered returns how many tool directives were played since the last prompt.
 func (c conversation) answered() int {
 	if c.rounds > 0 {
 		return c.rounds
@@ -33,9 +33,9 @@ func (c conversation) prompt() string {
 	return c.prompts[len(c.prompts)-1]
 }
 
-// dialect writes a response in the words of one API. An error is that of the
-// connection and ends the play.
-type dialect interface {
+// responseWriter writes a response in the format of one API. Its errors are those of
+// the connection and end the response.
+type responseWriter interface {
 	think(text string, wait func() error) error
 	// say writes one message in the given pieces and calls wait before each.
 	say(pieces []string, wait func() error) error
@@ -53,7 +53,7 @@ type dialect interface {
 var errSilence = errors.New("the caller hung up")
 
 // play performs one response.
-func play(ctx context.Context, c conversation, script []directive, out dialect) error {
+func play(ctx context.Context, c conversation, script []directive, out responseWriter) error {
 	var pause time.Duration
 	wait := func() error { return sleep(ctx, pause) }
 	spoke := false
@@ -90,7 +90,7 @@ func play(ctx context.Context, c conversation, script []directive, out dialect) 
 	return out.end()
 }
 
-// silentAnswer is what a response says whose script says nothing.
+// silentAnswer returns the text of a response whose script has no message.
 func silentAnswer(c conversation) string {
 	if len(c.outputs) > 0 {
 		return "done"
