@@ -53,7 +53,7 @@ func claudeAt(t *testing.T, variable string) agent {
 	}
 }
 
-// onClaude plays a road on both versions.
+// onClaude runs a scenario on both versions.
 func onClaude(t *testing.T, play func(*scenario)) {
 	t.Helper()
 	for name, find := range map[string]func(*testing.T) agent{"newest": claudeAgent, "oldest": oldClaudeAgent} {

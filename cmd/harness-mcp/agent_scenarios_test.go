@@ -232,7 +232,7 @@ func (r *scenario) check(session string) {
 	}
 }
 
-func TestTheMainRoad(t *testing.T) {
+func TestMainScenarios(t *testing.T) {
 	agents := map[string]func(*testing.T) agent{"codex": codexAgent, "codex 0.150.0": oldCodexAgent, "claude": claudeAgent, "claude 2.1.197": oldClaudeAgent, "pi": piAgent, "pi 0.73.1": oldPiAgent}
 	maps.Copy(agents, acpAgents())
 	for name, find := range agents {

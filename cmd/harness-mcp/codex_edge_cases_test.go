@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// onCodex plays a road on both versions.
+// onCodex runs a scenario on both versions.
 func onCodex(t *testing.T, play func(*scenario)) {
 	t.Helper()
 	for name, find := range map[string]func(*testing.T) agent{"newest": codexAgent, "oldest": oldCodexAgent} {

@@ -16,16 +16,15 @@ import (
 
 const suiteToken = "a-token-for-the-suites"
 
-// open puts the served program behind a door that adds the token, for judges
-// that have none to send. The door passes Host on, so that the guard sees what
-// the judge sent.
+// open returns the URL of a proxy to the server that adds the token, for suites that
+// send none. The proxy passes Host on, so that the server checks what the suite sent.
 func open(t *testing.T, s *served) string {
 	t.Helper()
 	target, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := httptest.NewServer(&httputil.ReverseProxy{
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			own := r.In.Context().Value(http.LocalAddrContextKey).(fmt.Stringer).String()
@@ -38,8 +37,8 @@ func open(t *testing.T, s *served) string {
 			r.Out.Header.Set("Authorization", "Bearer "+suiteToken)
 		},
 	})
-	t.Cleanup(door.Close)
-	return door.URL + target.Path
+	t.Cleanup(proxy.Close)
+	return proxy.URL + target.Path
 }
 
 func TestTheProgramConforms(t *testing.T) {

@@ -93,7 +93,7 @@ func leftOf(t *testing.T, tag string, bystander int) []int {
 	return slices.DeleteFunc(tagged(t, tag), func(pid int) bool { return pid == bystander })
 }
 
-// untouched wants the survivor's own process, and the bystander, to live.
+// untouched fails unless the second server's own process and the bystander are alive.
 func untouched(t *testing.T, own string, bystander int) {
 	t.Helper()
 	if len(tagged(t, own)) == 0 {

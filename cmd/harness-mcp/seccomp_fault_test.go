@@ -59,7 +59,7 @@ func init() {
 	os.Exit(1)
 }
 
-// installFaultFilter is what the test program does as trapEnv says. It returns only
+// installFaultFilter is what the test program does where faultEnv is set. It returns only
 // if it fails.
 func installFaultFilter() error {
 	runtime.LockOSThread()                                                             // the filter is the thread's, and the new program's
@@ -171,7 +171,7 @@ type answer struct {
 	flags uint32
 }
 
-// faultTick is how often a trap looks whether it is to end.
+// faultTick is how often a fault filter checks whether it is to end.
 const faultTick = 50 * time.Millisecond
 
 // run answers calls until it is to stop; calls that come later fail.
