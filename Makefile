@@ -139,7 +139,7 @@ fuzz: ## Runs every fuzz target for a while (FUZZ=regexp, FUZZTIME=30s)
 
 .PHONY: nightly
 nightly: check nightly-tools ## What is too dear for every change: more agents, repeated tests and long fuzzing
-	$(REAL_CLIS) HARNESS_MCP_NIGHTLY=1 $(GO) test -timeout 90m -run 'TestRealAgentsConform|TestTheMainRoad' ./providers/acp ./cmd/harness-mcp
+	$(REAL_CLIS) HARNESS_MCP_NIGHTLY=1 $(GO) test -timeout 90m -run 'TestRealAgentsConform|TestMainScenarios' ./providers/acp ./cmd/harness-mcp
 	$(REAL_CLIS) CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=5 -timeout 60m ./...
 	HARNESS_MCP_TEST_CRASHES=200 HARNESS_MCP_TEST_CROWD_SECONDS=60 $(GO) test -run 'IsKilled|TenServers' -timeout 60m ./cmd/harness-mcp
 	HARNESS_MCP_ORPHAN_ROUNDS=50 $(GO) test -run Orphan -timeout 30m ./cmd/...

@@ -12,8 +12,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// tree is the power over a running command and all below it. The methods do
-// not wait, and do nothing once the tree is gone.
+// tree controls a running command and all its descendants. The methods do not wait,
+// do nothing once the tree is gone, and may be called concurrently.
 type tree interface {
 	interrupt()
 	terminate()
@@ -21,13 +21,12 @@ type tree interface {
 	signal(name string)
 	// kill ends every process and goes on until none is left.
 	kill()
-	// abandon is for a tree that kill did not end in time: end it by other
-	// means.
+	// abandon ends a tree by other means, where kill did not in time.
 	abandon()
 }
 
-// child is a command of a Local. Its tree tells it, in this order and once
-// each, that the command ended (exited) and that nothing is left (emptied).
+// child is a command of a Local. Its tree calls, in this order and once each,
+// setExited when the command has ended and setGone when nothing is left.
 type child struct {
 	local     *Local
 	tree      tree
@@ -35,40 +34,40 @@ type child struct {
 	path      string
 	pid       int
 	startTime uint64
-	root      atomic.Int64 // the topmost process of the tree: guard or command
+	root      atomic.Int64 // pid of the root of the tree: guard or command
 	recorded  chan struct{}
 
 	stdin          *os.File
 	stdout, stderr *output
 	noEOF          bool     // Stop leaves the end of input out
-	terminal       *os.File // our end of the command's terminal, nil for pipes
+	terminal       *os.File // the master side of the command's terminal, nil for pipes
 
-	exit     Exit
-	leftover int
-	left     int           // what could not be ended
-	done     chan struct{} // the command has ended
-	gone     chan struct{} // nothing of the tree is left
-	settled  chan struct{} // and its row was seen to
+	exit       Exit
+	leftover   int
+	left       int           // processes that could not be ended
+	done       chan struct{} // the command has ended
+	gone       chan struct{} // nothing of the tree is left
+	rowDeleted chan struct{} // and its row is deleted, or that has failed
 
-	stopOnce  sync.Once
-	hurryOnce sync.Once
-	killOnce  sync.Once
-	hurry     chan struct{} // no more politeness
+	stopOnce    sync.Once
+	killNowOnce sync.Once
+	killOnce    sync.Once
+	killNow     chan struct{} // closed by Kill: the stop sequence ends
 }
 
 var _ Child = (*child)(nil)
 
 func newChild(l *Local, run *launch) *child {
 	return &child{
-		local:    l,
-		own:      run.own,
-		noEOF:    run.noEOF,
-		path:     run.path,
-		recorded: make(chan struct{}),
-		done:     make(chan struct{}),
-		gone:     make(chan struct{}),
-		settled:  make(chan struct{}),
-		hurry:    make(chan struct{}),
+		local:      l,
+		own:        run.own,
+		noEOF:      run.noEOF,
+		path:       run.path,
+		recorded:   make(chan struct{}),
+		done:       make(chan struct{}),
+		gone:       make(chan struct{}),
+		rowDeleted: make(chan struct{}),
+		killNow:    make(chan struct{}),
 	}
 }
 
@@ -80,29 +79,25 @@ func (c *child) Stdout() io.Reader     { return c.stdout }
 func (c *child) Stderr() io.Reader     { return c.stderr }
 func (c *child) Done() <-chan struct{} { return c.done }
 
-// Exit says how the command ended; before Done it is the zero value.
+// Exit returns how the command ended; before Done it is the zero value.
 func (c *child) Exit() Exit {
-	select {
-	case <-c.done:
-		return c.exit
-	default:
+	if !c.ended() {
 		return Exit{}
 	}
+	return c.exit
 }
 
 // Gone is closed when nothing of the tree is left. It comes after Done, and
 // later than Done when the command left processes behind.
 func (c *child) Gone() <-chan struct{} { return c.gone }
 
-// Leftover says how many processes the command had left behind when it ended;
+// Leftover returns how many processes the command had left behind when it ended;
 // 0 before Done.
 func (c *child) Leftover() int {
-	select {
-	case <-c.done:
-		return c.leftover
-	default:
+	if !c.ended() {
 		return 0
 	}
+	return c.leftover
 }
 
 // Signal sends one of core.ProcessSignals to the command's group, or, on a
@@ -124,155 +119,140 @@ func (c *child) Resize(s Size) error {
 	return resize(c.terminal, s)
 }
 
-// exited is told by the tree: the command has ended and was reaped.
-func (c *child) exited(e Exit, leftover int) {
+// setExited is called by the tree when the command has ended and was reaped.
+func (c *child) setExited(e Exit, leftover int) {
 	c.exit, c.leftover = e, leftover
 	close(c.done)
 }
 
-// emptied is told by the tree: nothing is left, but for a number of processes
-// that cannot be ended. Their row stays.
-func (c *child) emptied(left int) {
+// setGone is called by the tree when nothing is left, except left processes that
+// cannot be ended; their row stays.
+func (c *child) setGone(left int) {
 	c.left = left
-	c.local.forget(c)
+	c.local.removeLive(c)
 	c.stdin.Close()
 	if c.terminal != nil {
 		c.terminal.Close()
 	}
 	close(c.gone)
 	if left == 0 {
-		c.local.erase(c)
+		c.local.deleteRow(c)
 	}
-	close(c.settled)
+	close(c.rowDeleted)
 }
 
-// Stop ends the tree by the ladder: end of input, EOFWait (both not with
-// Spec.NoEOF), INT, StopWait, TERM, StopWait, KILL. When the command itself ends on the way, what it left
-// behind gets TERM, LeftoverWait, KILL. The ladder runs once: a second Stop
-// joins it. The first ctx to end among those who wait turns to KILL at once.
-// Stop returns when nothing is left; the error, CodeInternal, says that
-// something could not be ended within KillWait.
+// Stop ends the tree by the stop sequence: end of input, EOFWait (both not with
+// Spec.NoEOF), INT, StopWait, TERM, StopWait, KILL. When the command itself ends
+// before KILL, its leftover processes get TERM, LeftoverWait, KILL. The sequence runs
+// once: a second Stop joins it. When ctx of any caller ends, the tree is killed.
+// Stop returns when nothing is left; the error, CodeInternal, means that something
+// could not be ended within KillWait.
 func (c *child) Stop(ctx context.Context) error {
 	c.beginStop()
 	select {
 	case <-c.gone:
 	case <-ctx.Done():
-	case <-c.hurry:
+	case <-c.killNow:
 	}
 	return c.Kill()
 }
 
-// Kill ends the tree at once, also in the middle of a Stop, and returns when
-// nothing is left and the row is deleted, so that the store may be closed then.
-// A store that stalls delays the return by RowWait, never the kill. The error
-// is that of Stop.
+// Kill kills the tree at once, also during a Stop. It returns when nothing is left
+// and the row is deleted, so that the store may be closed. A store that stalls delays
+// the return by RowWait, but not the kill. The error is that of Stop.
 func (c *child) Kill() error {
 	c.beginKill()
-	if c.await(KillWait) && c.left == 0 {
-		<-c.settled // within RowWait
+	if c.goneWithin(KillWait) && c.left == 0 {
+		<-c.rowDeleted // within RowWait
 		return nil
 	}
 	return core.Errorf(core.CodeInternal, "process %d or a descendant of it could not be ended", c.pid).
-		WithHint("It sleeps in the kernel or belongs to another user. Look at it with ps.").
+		WithHint("It waits in the kernel or belongs to another user. Look at it with ps.").
 		WithDetail("pid", c.pid)
 }
 
-// beginKill ends the tree at once and does not wait for that.
+// beginKill begins to kill the tree and does not wait.
 func (c *child) beginKill() {
-	c.hurryOnce.Do(func() { close(c.hurry) })
-	c.killOnce.Do(func() { go c.end() })
+	c.killNowOnce.Do(func() { close(c.killNow) })
+	c.killOnce.Do(func() { go c.killTree() })
 }
 
-// beginStop begins the ladder, unless it has begun, and does not wait.
-func (c *child) beginStop() { c.stopOnce.Do(func() { go c.ladder() }) }
+// beginStop starts the stop sequence, unless it runs already, and does not wait.
+func (c *child) beginStop() { c.stopOnce.Do(func() { go c.stopSequence() }) }
 
-// end kills the tree and sees to it that readers of its output end too. It
-// lives for at most GuardKillWait and DrainWait beyond KillWait.
-func (c *child) end() {
+// killTree is the goroutine of a kill. It kills the tree and then bounds the reads
+// of its output. It ends within GuardKillWait and KillWait.
+func (c *child) killTree() {
 	select {
 	case <-c.gone:
 	default:
 		c.tree.kill()
 	}
-	if !c.await(GuardKillWait) {
+	if !c.goneWithin(GuardKillWait) {
 		c.tree.abandon()
 	}
-	if c.await(KillWait) {
+	if c.goneWithin(KillWait) {
 		c.stdout.finish()
 		c.stderr.finish()
 	}
 }
 
-// ladder is the polite part of Stop. It ends when the tree is gone, when
-// somebody is in a hurry, or at its last rung, where it kills.
-func (c *child) ladder() {
+// stopSequence is the goroutine of Stop, in the order described there. It ends when
+// the tree is gone, when killNow is closed, or after it has called Kill.
+func (c *child) stopSequence() {
 	if !c.noEOF {
 		c.stdin.Close()
-		if !c.rung(c.local.opt.EOFWait) {
+		if !c.awaitCommand(c.local.opt.EOFWait) {
 			return
 		}
 	}
 	if !c.ended() {
 		c.tree.interrupt()
-		if !c.rung(c.local.opt.StopWait) {
+		if !c.awaitCommand(c.local.opt.StopWait) {
 			return
 		}
 	}
 	if !c.ended() {
 		c.tree.terminate()
-		if !c.rung(c.local.opt.StopWait) {
+		if !c.awaitCommand(c.local.opt.StopWait) {
 			return
 		}
 	}
-	if c.ended() { // and yet not gone: what it left behind
+	if c.ended() { // but the tree is not gone: leftover processes
 		c.tree.terminate()
-		if !c.rest(c.local.opt.LeftoverWait) {
+		if !c.awaitTree(c.local.opt.LeftoverWait) {
 			return
 		}
 	}
 	_ = c.Kill()
 }
 
-// rung waits for the command to end, at most d. It says whether there is more
-// to do.
-func (c *child) rung(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c.hurry:
-		return false
-	case <-c.done:
-	case <-timer.C:
-		return true
-	}
-	// Most commands leave nothing, and the news of that follows at once.
-	return c.rest(emptyNews)
+// awaitCommand waits for the command to end, at most d. It reports whether there
+// is more to end. Most commands leave nothing, and the report of that follows
+// within emptyReportWait.
+func (c *child) awaitCommand(d time.Duration) bool {
+	return expires(d, c.done, c.killNow) || c.awaitTree(emptyReportWait)
 }
 
-// rest waits for the tree to be gone, at most d. It says whether there is more
-// to do.
-func (c *child) rest(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c.hurry:
-		return false
-	case <-c.gone:
-		return false
-	case <-timer.C:
-		return true
-	}
-}
+// awaitTree waits for the tree to be gone or for killNow, at most d. It reports
+// whether d has passed.
+func (c *child) awaitTree(d time.Duration) bool { return expires(d, c.gone, c.killNow) }
 
-// await waits for the tree to be gone, at most d, and says whether it is.
-func (c *child) await(d time.Duration) bool {
+// goneWithin waits for the tree to be gone, at most d, and reports whether it is.
+func (c *child) goneWithin(d time.Duration) bool { return !expires(d, c.gone, nil) }
+
+// expires waits until a or b is closed, at most d. It reports whether d has
+// passed.
+func expires(d time.Duration, a, b <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-c.gone:
-		return true
-	case <-timer.C:
+	case <-a:
 		return false
+	case <-b:
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -6,17 +6,16 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps a console's Ctrl-C for us away from the command.
+// ownGroup keeps a Ctrl-C of the server's console from the command.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// Windows has no signals: the ladder waits in vain at INT and TERM, unless the
-// command ends at its end of input.
+// Windows has no signals: at INT and TERM the stop sequence only waits.
 func ownTerminal() *syscall.SysProcAttr { return ownGroup() }
 func signalGroup(int, string)           {}
 
-// openTerminal fails: Start has refused before.
+// openTerminal is never called: Start refuses on Windows.
 func (c *child) openTerminal(*launch) error { return errors.ErrUnsupported }
 
 func (c *child) signalForeground(string) bool { return false }
@@ -53,5 +52,5 @@ func (c *child) openPipes(run *launch) error {
 	return nil
 }
 
-// readNow has no use here: these pipes have no deadlines.
+// readNow is never called: these pipes have no deadlines.
 func readNow(*os.File, []byte) int { return 0 }

@@ -25,30 +25,29 @@ const (
 // program's own command of that name.
 var guardArgs = []string{"harness-mcp", "guard", "control=3"}
 
-// initialized says that the program called Init, so that it can be executed
-// again as a guard.
+// initialized reports whether the program called Init, so that it can be
+// executed again as a guard.
 var initialized atomic.Bool
 
-// A guard takes over here, not in Init: a program's packages are initialized in
-// the order of their import paths, and what comes after this one (compiled
-// expressions, tables, a database) would cost each guard milliseconds and
-// megabytes that it has no use for.
+// The guard runs here, not in Init: packages are initialized in the order of their
+// import paths, and those after this one (compiled expressions, tables, a
+// database) would cost each guard milliseconds and megabytes.
 func init() {
 	if slices.Equal(os.Args, guardArgs) {
-		// Not os.Exit: nothing of this program wants to be told of the end of a
-		// guard, and a race detector would take a second over it.
+		// Not os.Exit: no exit hook of this program applies to a guard, and the
+		// race detector's hook would take a second.
 		syscall.Exit(guardMain())
 	}
 }
 
-// Init says that this program may be executed again as a guard, and so lets
-// commands have one. Call it first in main, before anything that a guard must
+// Init allows this program to be executed again as a guard, and so enables
+// guards. Call it first in main, before anything that a guard must
 // not do; a test binary calls it first in TestMain. Without it commands have no
 // guard. In a process that was started as a guard neither main nor Init is ever
 // reached.
 func Init() { initialized.Store(true) }
 
-// guardReady says whether commands can have a guard.
+// guardReady reports whether commands can have a guard.
 func guardReady() bool { return initialized.Load() }
 
 // guard is the state of a guard process. Its main goroutine alone touches it;
@@ -69,7 +68,7 @@ func guardMain() int {
 	// caught and dropped, not ignored, because a command inherits what is
 	// ignored, also from the server's parent.
 	signal.Notify(make(chan os.Signal, 1))
-	// Nothing but what is meant for the command may reach it.
+	// The command inherits its three pipes and no other file.
 	_ = unix.CloseRange(fdControl, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	for fd := fdControl; fd <= fdStderr; fd++ {
 		unix.CloseOnExec(fd)
@@ -96,7 +95,7 @@ func guardMain() int {
 }
 
 // start makes the guard the reaper of all its descendants, executes the command
-// and lets go of its pipes.
+// and closes its own copies of the command's pipes.
 func (g *guard) start(o order) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (g *guard) start(o order) error {
 		Sys:   commandAttr(o.terminal),
 	})
 	for fd := fdStdin; fd <= fdStderr; fd++ {
-		unix.Close(fd) // else nobody would ever see the end of the output
+		unix.Close(fd) // else readers would never see the end of the output
 	}
 	if err != nil {
 		return err
@@ -130,7 +129,8 @@ func commandAttr(terminal bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// read passes the server's commands on until the server is gone.
+// read is a goroutine that passes the server's commands to run. It ends when the
+// socket closes, which closes commands.
 func (g *guard) read() {
 	defer close(g.commands)
 	var b [1]byte
@@ -145,9 +145,9 @@ func (g *guard) read() {
 	}
 }
 
-// wait reaps every child until there is none, and then there never will be:
-// a descendant is a child, or below one. Before it tells of the command's end
-// it reaps what has ended already, since mostly that was all.
+// wait is a goroutine that reaps every child until there is none. Then there never
+// will be one: a descendant is a child or below one. Before it sends the command's
+// end it reaps all that has ended already, so that leftover is mostly zero.
 func (g *guard) wait() {
 	defer close(g.empty)
 	ended, told := false, false
@@ -173,8 +173,8 @@ func (g *guard) wait() {
 	}
 }
 
-// run obeys the server until the tree is gone. Once it is killing it never
-// stops, since it is the only one who can.
+// run executes the server's commands until the tree is gone. Once it has begun to
+// kill it repeats that until nothing is left, since only the guard can.
 func (g *guard) run() {
 	var again <-chan time.Time
 	pause := pollMin
@@ -212,7 +212,7 @@ func (g *guard) run() {
 	}
 }
 
-// lastExit reports the command's end if that news still waits.
+// lastExit reports the command's end if run has not received it yet.
 func (g *guard) lastExit() {
 	select {
 	case status := <-g.exits:
@@ -221,7 +221,7 @@ func (g *guard) lastExit() {
 	}
 }
 
-// leftover counts the descendants that live on after the command.
+// leftover returns how many descendants are alive after the command's end.
 func (g *guard) leftover() uint64 {
 	select {
 	case <-g.empty:
@@ -245,7 +245,7 @@ func (g *guard) leftover() uint64 {
 // child die and starts another.
 func (g *guard) signalTree(sig syscall.Signal) {
 	all, err := processes()
-	if err != nil { // no /proc: the group is what can be reached
+	if err != nil { // no /proc: only the group can be signalled
 		_ = syscall.Kill(-g.command, sig)
 		return
 	}
@@ -256,13 +256,14 @@ func (g *guard) signalTree(sig syscall.Signal) {
 	}
 }
 
-// killTree kills what is there, and then runs after what flees: a process that
-// forks and ends at once is gone before its line in a walk over /proc is read,
-// but each of its kind becomes our own child, and our children are found fast.
+// killTree kills all descendants in /proc, then repeats that for its own children,
+// at most maxKillRounds times: a process that forks and ends at once is gone before
+// a walk over /proc reaches it, but its orphan becomes a child of the guard, and
+// the list of children is short.
 func (g *guard) killTree() {
 	g.signalTree(syscall.SIGKILL)
 	seen := make(map[int]bool)
-	for range chaseRounds {
+	for range maxKillRounds {
 		fresh := false
 		for _, pid := range childrenOf(os.Getpid()) {
 			if !seen[pid] {
@@ -276,7 +277,8 @@ func (g *guard) killTree() {
 	}
 }
 
-// report tells the server. It may be gone, and then nobody is to be told.
+// report writes a report to the server. The error of a server that is gone is
+// ignored.
 func (g *guard) report(r report) { _, _ = g.control.Write(r.encode()) }
 
 func errnoOf(err error) uint64 {

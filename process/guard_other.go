@@ -10,7 +10,7 @@ import (
 )
 
 // Init lets commands have a guard. Guards need Linux, so here it does nothing.
-// Call it first in main all the same.
+// Call it first in main nevertheless.
 func Init() {}
 
 func guardReady() bool { return false }
@@ -23,10 +23,10 @@ func startGuarded(context.Context, *child, *launch) error {
 func bootID() string         { return "" }
 func startTimeOf(int) uint64 { return 0 }
 
-// endMarked needs to read other processes' environments, as on Linux only.
-func endMarked(*child) (left int) { return 0 }
+// killMarked does nothing: other processes' environments are readable on Linux only.
+func killMarked(*child) (left int) { return 0 }
 
-// reap finds nothing to end here. It still says which rows belong to the dead.
+// reap finds nothing to end here. Reap still deletes the rows of dead instances.
 func reap(context.Context, map[string]bool, func(string) bool, []core.Child) (Report, error) {
 	return Report{}, nil
 }

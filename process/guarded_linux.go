@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoAnswer says that a guard ended before it had executed its command.
+// errNoAnswer means that a guard ended before it had executed its command.
 var errNoAnswer = errors.New("its guard ended early")
 
-// errGuardLost says that a guard ended without saying how its command did.
+// errGuardLost means that a guard ended without saying how its command did.
 var errGuardLost = errors.New("its guard was killed")
 
-// guarded is the tree of a command under a guard, seen from the server.
+// guarded is the tree of a command under a guard, as the server handles it.
 type guarded struct {
 	child   *child
 	cmd     *exec.Cmd // the guard
@@ -28,7 +28,9 @@ type guarded struct {
 	mu sync.Mutex // one command to the guard at a time
 }
 
-// startGuarded starts a guard and lets it execute the command.
+// startGuarded starts a guard, sends it the order and waits for its first report.
+// It owns the guard until watch takes over. Errors: syscall.E2BIG, the errno of
+// the failed execution, errNoAnswer, or that of ctx.
 func startGuarded(ctx context.Context, c *child, run *launch) error {
 	frame, err := order{path: run.path, dir: run.dir, args: run.args, env: run.env, terminal: run.size != nil}.encode()
 	if err != nil {
@@ -40,7 +42,7 @@ func startGuarded(ctx context.Context, c *child, run *launch) error {
 	}
 	c.root.Store(int64(g.cmd.Process.Pid))
 	release := context.AfterFunc(ctx, func() { _ = g.control.SetDeadline(time.Unix(1, 0)) })
-	started, err := g.hello(frame)
+	started, err := g.sendOrder(frame)
 	if !release() && err == nil {
 		err = ctx.Err() // the deadline may be set any time now
 	}
@@ -71,13 +73,13 @@ func newGuard(c *child, run *launch) (*guarded, error) {
 	_ = unix.SetNonblock(pair[0], true)
 	control := os.NewFile(uintptr(pair[0]), "control")
 	cmd := &exec.Cmd{
-		Path:       "/proc/self/exe", // also right when the file was replaced
+		Path:       "/proc/self/exe", // correct even when the file was replaced
 		Args:       guardArgs,
 		Dir:        "/",
 		Env:        []string{MarkerVar + "=" + run.marker, "GOMAXPROCS=1", "GOTRACEBACK=none"},
 		ExtraFiles: []*os.File{theirs, run.stdio[0], run.stdio[1], run.stdio[2]},
-		// A session of its own: no terminal's signal reaches guard or command,
-		// and no command waits at a terminal that nobody looks at.
+		// A session of its own: no signal of a terminal reaches guard or command,
+		// and no command can wait for input from the server's terminal.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
@@ -87,8 +89,9 @@ func newGuard(c *child, run *launch) (*guarded, error) {
 	return &guarded{child: c, cmd: cmd, control: control}, nil
 }
 
-// hello sends the order and reads what became of it.
-func (g *guarded) hello(frame []byte) (report, error) {
+// sendOrder writes the order and returns the guard's first report. The error is the
+// errno of a failed execution, or wraps errNoAnswer.
+func (g *guarded) sendOrder(frame []byte) (report, error) {
 	if _, err := g.control.Write(frame); err != nil {
 		return report{}, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
@@ -99,22 +102,24 @@ func (g *guarded) hello(frame []byte) (report, error) {
 	case r.kind == repFailed:
 		return report{}, syscall.Errno(r.a)
 	case r.kind != repStarted:
-		return report{}, fmt.Errorf("its guard said %q first", r.kind)
+		return report{}, fmt.Errorf("its guard reported %q first", r.kind)
 	}
 	return r, nil
 }
 
-// discard reaps a guard that is to be forgotten. Its socket is closed, so it
-// ends its tree; one that cannot is killed, and the tree with it.
+// discard waits for a guard whose start failed. Its socket is closed, so it kills
+// its tree and exits; after GuardKillWait it is killed, and the tree by marker.
 func (g *guarded) discard() {
 	late := time.AfterFunc(GuardKillWait, func() { _ = g.cmd.Process.Kill() })
 	_ = g.cmd.Wait()
 	if !late.Stop() {
-		_ = endMarked(g.child)
+		_ = killMarked(g.child)
 	}
 }
 
-// watch listens to the guard as long as that lives, and reaps it.
+// watch is the goroutine of a guard: it reads the reports, waits for the guard and
+// completes the child. It ends when the tree is gone, or within KillWait of the
+// end of a guard that was killed. Order: setExited, then setGone, each once.
 func (g *guarded) watch() {
 	ended, empty := false, false
 	for !empty {
@@ -125,7 +130,7 @@ func (g *guarded) watch() {
 		switch r.kind {
 		case repExited:
 			ended = true
-			g.child.exited(exitStatus(syscall.WaitStatus(r.a)), int(r.b))
+			g.child.setExited(exitStatus(syscall.WaitStatus(r.a)), int(r.b))
 		case repEmpty:
 			empty = true
 		}
@@ -135,12 +140,12 @@ func (g *guarded) watch() {
 	left := 0
 	if !empty { // the guard was killed: the command died with it, others may live
 		_ = proc{pid: g.child.pid, start: g.child.startTime}.signal(syscall.SIGKILL)
-		left = endMarked(g.child)
+		left = killMarked(g.child)
 	}
 	if !ended {
-		g.child.exited(Exit{Code: -1, Err: errGuardLost}, 0)
+		g.child.setExited(Exit{Code: -1, Err: errGuardLost}, 0)
 	}
-	g.child.emptied(left)
+	g.child.setGone(left)
 }
 
 func (g *guarded) interrupt() { g.send(cmdInterrupt) }
@@ -155,10 +160,12 @@ func (g *guarded) signal(name string) {
 	}
 }
 
-// abandon kills the guard itself, and the command with it; watch does the rest.
+// abandon kills the guard. The command dies with it (parent death signal), and
+// watch kills the rest by marker.
 func (g *guarded) abandon() { _ = g.cmd.Process.Kill() }
 
-// send gives the guard a command. A guard that is gone needs none.
+// send writes a command to the guard. The write fails when the guard has ended,
+// and then there is nothing left to command.
 func (g *guarded) send(command byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,7 +2,7 @@ package process
 
 import "time"
 
-// Every wait, buffer and count of this package.
+// Bounds and defaults of a Local, its guards and Reap.
 const (
 	// EOFWait is how long a command may take to end at its end of input before
 	// Stop sends INT.
@@ -14,7 +14,7 @@ const (
 	// has ended left behind.
 	LeftoverWait = 500 * time.Millisecond
 	// KillWait bounds the wait for a killed tree to be gone. Only a process
-	// that the kernel cannot end, or may not let us end, outlasts it.
+	// that the kernel cannot end, or does not allow us to signal, outlasts it.
 	KillWait = 5 * time.Second
 	// GuardKillWait is how long a guard may take to end its tree before it is
 	// killed itself and the tree is ended by its marker.
@@ -32,25 +32,24 @@ const (
 	// MaxDepth is how many harnesses may run inside each other.
 	MaxDepth = 3
 	// PipeSize is the wanted capacity of a command's stdout pipe in bytes.
-	// More is faster, but the kernel gives one user 64 MiB in all and then
-	// falls back to two pages for each new pipe, so a full house (64 sessions
-	// and 256 processes) must stay well below.
+	// More is faster, but the kernel allows one user 64 MiB in all and then
+	// makes each new pipe two pages, so 64 sessions and 256 processes together
+	// must stay well below that.
 	PipeSize = 128 << 10
 	// maxFrame bounds one message between server and guard; the kernel refuses
 	// an argv and environment of this size anyway.
 	maxFrame = 8 << 20
 
-	// chaseRounds bounds one pursuit of processes that fork and end at once.
-	chaseRounds = 200
+	// maxKillRounds bounds the rounds of one kill against processes that fork and end at once.
+	maxKillRounds = 200
 
 	// maxShebang is as much of a script's first line as the kernel reads.
 	maxShebang = 256
 
-	// emptyNews is how long the news that a tree is gone may follow the news
-	// that its command ended.
-	emptyNews = 20 * time.Millisecond
-	// pollMin and pollMax bound the pause between two looks at a tree that is
-	// being killed.
+	// emptyReportWait is how long after the command's end the report of an empty tree
+	// is expected.
+	emptyReportWait = 20 * time.Millisecond
+	// pollMin and pollMax bound the pause between two rounds of a kill.
 	pollMin = 200 * time.Microsecond
 	pollMax = 100 * time.Millisecond
 )
@@ -66,19 +65,19 @@ const (
 	// dropped at a time.
 	capParts = 16
 
-	// maxChunk is the most output in one event, in bytes.
-	maxChunk = 64 << 10
-	// chunkQuiet is how long output waits for more of it to make one event, and
-	// chunkHold how long it waits in all.
-	chunkQuiet = 5 * time.Millisecond
-	chunkHold  = 100 * time.Millisecond
-	// minRead is the first size of a read; it grows to maxChunk.
+	// maxOutputEvent is the most output in one event, in bytes.
+	maxOutputEvent = 64 << 10
+	// eventQuiet is how long output waits for more of it to make one event, and
+	// eventMaxDelay how long it waits in all.
+	eventQuiet    = 5 * time.Millisecond
+	eventMaxDelay = 100 * time.Millisecond
+	// minRead is the first size of a read; it grows to maxOutputEvent.
 	minRead = 4 << 10
-	// chunksAhead is how many events, of each process, wait to be stored, and
-	// piecesAhead how many reads wait to become events. Beyond it the process
+	// eventBuffer is how many events, of each process, wait to be stored, and
+	// readBuffer how many reads wait to become events. Beyond it the process
 	// waits to write.
-	chunksAhead = 2
-	piecesAhead = 2
+	eventBuffer = 2
+	readBuffer  = 2
 	// commitBytes bounds the output of one commit, and so the memory of one
 	// process that writes faster than the store.
 	commitBytes = 128 << 10
@@ -88,11 +87,11 @@ const (
 	SettleQuiet = 50 * time.Millisecond
 	SettleMost  = 4 * SettleQuiet
 
-	// stopMost bounds the wait for a stop: the whole ladder, with time for the
+	// maxStopWait bounds the wait for a stop: the whole stop sequence, with time for the
 	// store.
-	stopMost = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 4*RowWait + 20*time.Second
-	// ShutdownWait is how long processes may take to end politely at the end of
-	// the server.
+	maxStopWait = 2*StopWait + LeftoverWait + GuardKillWait + KillWait + 4*RowWait + 20*time.Second
+	// ShutdownWait is how long processes may take to end at a shutdown before they
+	// are killed.
 	ShutdownWait = 2 * time.Second
 	// writePart is how much input is written at a time.
 	writePart = 16 << 10

@@ -13,7 +13,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// GuardMode says whether commands run under a guard.
+// GuardMode reports whether commands run under a guard.
 type GuardMode int
 
 const (
@@ -29,18 +29,18 @@ const (
 // Options configure a [Local]. The zero value works: no rows, no extra
 // directories, the waits of this package.
 type Options struct {
-	// Log remembers children for Reap; nil remembers nothing. A row that cannot
+	// Log stores a row for each child, for Reap; nil stores none. A row that cannot
 	// be written is logged and the command runs on, since its guard ends it
 	// anyway.
 	Log core.ChildLog
 	// Instance is the id of this server's instance, for markers and rows. No
 	// two running servers may have the same, since what carries its marker may
-	// be ended with it. "" makes one up.
+	// be ended with it. "" stands for a new id.
 	Instance string
 	// PathDirs are searched after PATH for a Spec.Path without separator.
 	PathDirs []string
 	Guard    GuardMode
-	// Logger takes what no caller is there to be told; nil drops it.
+	// Logger receives failures that no caller can be told of; nil drops them.
 	Logger *slog.Logger
 	// EOFWait, StopWait and LeftoverWait replace the constants of these names
 	// where they are above zero.
@@ -51,19 +51,19 @@ type Options struct {
 type Local struct {
 	opt       Options
 	log       *slog.Logger
-	inherited string // the marker that we run under ourselves
+	inherited string // the marker of this process
 
 	mu   sync.Mutex
 	live map[*child]struct{}
 
-	rootMu sync.Mutex // held while the instance's own row is written
-	roots  int        // children that have, or are to have, a row
-	rooted bool       // the instance's own row is there
+	rootMu         sync.Mutex // held while the instance's own row is written
+	rows           int        // children that have, or are to have, a row
+	hasInstanceRow bool       // the instance's own row is there
 }
 
 var _ Runner = (*Local)(nil)
 
-// NewLocal makes a Local. It starts nothing.
+// NewLocal returns a new Local. It starts nothing.
 func NewLocal(opt Options) *Local {
 	if opt.EOFWait <= 0 {
 		opt.EOFWait = EOFWait
@@ -111,20 +111,20 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.announce(ctx)
+	l.putInstanceRow(ctx)
 	c, err := l.launch(ctx, run)
 	if err != nil {
-		l.retire()
+		l.releaseInstanceRow()
 		return nil, err
 	}
-	if err := l.record(ctx, c); err != nil {
+	if err := l.putRow(ctx, c); err != nil {
 		_ = c.Kill()
 		return nil, err
 	}
 	return c, nil
 }
 
-// launch is a command that was checked and is ready to be executed.
+// launch is a checked command, ready to be executed.
 type launch struct {
 	path   string // absolute
 	args   []string
@@ -137,7 +137,7 @@ type launch struct {
 	stdio  [3]*os.File
 }
 
-// prepare checks a spec and settles what to execute.
+// prepare checks a spec and returns what is to be executed.
 func (l *Local) prepare(spec Spec) (*launch, error) {
 	for _, text := range append(append([]string{spec.Path, spec.Dir}, spec.Args...), spec.Env...) {
 		if strings.IndexByte(text, 0) >= 0 {
@@ -181,50 +181,50 @@ func (l *Local) launch(ctx context.Context, run *launch) (*child, error) {
 	if err := open(run); err != nil {
 		return nil, core.Errorf(core.CodeStartFailed, "no pipes or terminal for %s: %w", run.path, err)
 	}
-	start := startPlain
+	start := startUnguarded
 	if guarded && l.opt.Guard != GuardOff {
 		start = startGuarded
 	}
-	l.adopt(c)
+	l.addLive(c)
 	err := start(ctx, c, run)
 	closeAll(run.stdio[:])
 	if err != nil {
-		l.forget(c)
+		l.removeLive(c)
 		c.closePipes()
 		return nil, startError(run, err)
 	}
 	return c, nil
 }
 
-// announce writes a row without pid before the first child is executed. It says
-// that this instance may have children: if server and guard are killed between
-// the execution of a child and its own row, the reaper knows by it whose
-// markers to look for. The row goes with the last child.
-func (l *Local) announce(ctx context.Context) {
+// putInstanceRow writes a row without pid before the first child is executed. It
+// means that this instance may have children: if server and guard are killed between
+// the execution of a child and the commit of its row, Reap finds by it which markers
+// to search for. releaseInstanceRow deletes it with the last child.
+func (l *Local) putInstanceRow(ctx context.Context) {
 	if l.opt.Log == nil {
 		return
 	}
 	l.rootMu.Lock()
 	defer l.rootMu.Unlock()
-	l.roots++
-	if l.rooted {
+	l.rows++
+	if l.hasInstanceRow {
 		return
 	}
 	err := l.opt.Log.PutChild(ctx, core.Child{Instance: l.opt.Instance, BootID: bootID(), At: time.Now().UTC()})
 	if err != nil {
 		l.log.Warn("the instance has no row of its own, so a later boot may not look for its children", "error", err)
 	}
-	l.rooted = err == nil
+	l.hasInstanceRow = err == nil
 }
 
-// retire takes back what announce did.
-func (l *Local) retire() {
+// releaseInstanceRow undoes one putInstanceRow.
+func (l *Local) releaseInstanceRow() {
 	if l.opt.Log == nil {
 		return
 	}
 	l.rootMu.Lock()
 	defer l.rootMu.Unlock()
-	if l.roots--; l.roots > 0 || !l.rooted {
+	if l.rows--; l.rows > 0 || !l.hasInstanceRow {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), RowWait)
@@ -233,11 +233,11 @@ func (l *Local) retire() {
 		l.log.Warn("the row of an instance without children stays until the next boot", "error", err)
 		return
 	}
-	l.rooted = false
+	l.hasInstanceRow = false
 }
 
-// record writes the child's row. Only the end of ctx fails the start.
-func (l *Local) record(ctx context.Context, c *child) error {
+// putRow writes the child's row. Only the end of ctx fails the start.
+func (l *Local) putRow(ctx context.Context, c *child) error {
 	if l.opt.Log == nil {
 		return nil
 	}
@@ -262,37 +262,37 @@ func (l *Local) record(ctx context.Context, c *child) error {
 	return nil
 }
 
-// erase deletes the row of a child whose tree is gone.
-func (l *Local) erase(c *child) {
+// deleteRow deletes the row of a child whose tree is gone.
+func (l *Local) deleteRow(c *child) {
 	if l.opt.Log == nil {
 		return
 	}
-	<-c.recorded // Start writes the row, and always gets there
+	<-c.recorded // closed by Start once the row is written, or that has failed
 	ctx, cancel := context.WithTimeout(context.Background(), RowWait)
 	defer cancel()
 	if err := l.opt.Log.DeleteChild(ctx, l.opt.Instance, c.pid); err != nil {
 		l.log.Warn("the row of a reaped child stays until the next boot",
 			"pid", c.pid, "resource", c.own.resource, "error", err)
 	}
-	l.retire()
+	l.releaseInstanceRow()
 }
 
-// adopt and forget keep the set of children whose tree may be alive.
-func (l *Local) adopt(c *child) {
+// addLive and forget keep the set of children whose tree may be alive.
+func (l *Local) addLive(c *child) {
 	l.mu.Lock()
 	l.live[c] = struct{}{}
 	l.mu.Unlock()
 }
 
-func (l *Local) forget(c *child) {
+func (l *Local) removeLive(c *child) {
 	l.mu.Lock()
 	delete(l.live, c)
 	l.mu.Unlock()
 }
 
-// others lists the root processes of all live children but c, as far as they
-// have begun.
-func (l *Local) others(c *child) []int {
+// otherRoots returns the pids of the tree roots of all live children but c that
+// have started.
+func (l *Local) otherRoots(c *child) []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var pids []int
@@ -304,7 +304,8 @@ func (l *Local) others(c *child) []int {
 	return pids
 }
 
-// checkDir says whether dir can be a working directory. "" is ours.
+// checkDir returns CodeInvalidArgument if dir cannot be a working directory. "" is
+// the server's own.
 func checkDir(dir string) error {
 	if dir == "" {
 		return nil

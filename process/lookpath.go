@@ -74,7 +74,7 @@ func notFound(name, denied string, searched []string) error {
 		strings.Join(searched, ", ")).WithDetail("searched", searched)
 }
 
-// executable says whether a file can be executed, trying the extensions that
+// executable reports whether a file can be executed, trying the extensions that
 // Windows adds. The error is fs.ErrPermission for a file that cannot.
 func executable(path string) (string, error) {
 	if runtime.GOOS == "windows" {

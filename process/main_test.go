@@ -180,7 +180,7 @@ func must(err error) {
 	}
 }
 
-// helper gives the spec of a helper program.
+// helper returns the spec of a helper program.
 func helper(name string, args ...string) Spec {
 	exe, err := os.Executable()
 	if err != nil {

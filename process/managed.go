@@ -13,38 +13,38 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// managed is one process of a Supervisor. Its loop alone writes the journal;
-// what others say to it are facts, under the mutex, and a poke. So a stop needs
-// no loop that has time, and a store that stalls delays no kill.
+// managed is one process of a Supervisor. Only its loop writes the journal. Other
+// goroutines change state and keys under the mutex and then signal changed, so a
+// stop does not wait for the loop, and a store that stalls delays no kill.
 type managed struct {
 	s       *Supervisor
 	id      string
 	owner   string
 	journal *journal.Journal
 	child   *child
-	feed    *feed // nil without input
+	stdin   *stdinWriter // nil without input
 	redact  *redact.Redactor
 
-	chunks    chan chunk
-	assembler *assembler
-	poke      chan struct{}
-	exited    chan struct{} // the facts say how the command has ended
-	over      chan struct{} // it has ended, and nothing of its tree is left
+	events    chan outputEvent
+	assembler *outputAssembler
+	changed   chan struct{}
+	exited    chan struct{} // closed when state holds how the command ended
+	treeGone  chan struct{} // closed when it has ended and nothing of its tree is left
 	runtime   *time.Timer
 	idle      *time.Timer
 
-	mu      sync.Mutex // guards facts and keys
-	facts   facts
-	keys    []core.KeyRecord
-	settled chan struct{} // closed and replaced when keys were stored
+	mu         sync.Mutex // guards state and keys
+	state      state
+	keys       []core.KeyRecord
+	keysStored chan struct{} // closed and replaced when keys were stored
 
-	view  atomic.Pointer[core.ProcessSnapshot]
-	marks []mark // of the kept output, oldest first
-	bytes int64  // of all of them
-	told  bool   // process_stopping is in the journal
+	latest      atomic.Pointer[core.ProcessSnapshot]
+	marks       []mark // of the kept output, oldest first
+	bytes       int64  // of all of them
+	stopWritten bool   // process_stopping is in the journal
 }
 
-// mark is a part of the kept output: it ends with seq and has so many bytes.
+// mark is a part of the kept output: the seq of its last event and its size.
 type mark struct {
 	seq   uint64
 	bytes int64
@@ -58,16 +58,16 @@ func newManaged(s *Supervisor, r core.ProcessStart) *managed {
 	spec.Metadata = red.Metadata(spec.Metadata)
 	m := &managed{
 		s: s, id: r.ID, owner: r.Owner, redact: red,
-		facts: facts{spec: spec, path: red.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
+		state: state{spec: spec, path: red.String(r.Spec.Executable), id: r.ID, owner: r.Owner, created: time.Now().UTC()},
 		journal: journal.New(journal.Options{Store: s.opt.Store, Owner: r.Owner, Resource: r.ID,
 			Timeout: s.opt.StoreTimeout, Stop: s.opt.StopOnStoreFailure, Logger: s.log, Outage: &s.outage}),
-		chunks: make(chan chunk, chunksAhead), poke: make(chan struct{}, 1),
-		exited: make(chan struct{}), over: make(chan struct{}), settled: make(chan struct{}),
+		events: make(chan outputEvent, eventBuffer), changed: make(chan struct{}, 1),
+		exited: make(chan struct{}), treeGone: make(chan struct{}), keysStored: make(chan struct{}),
 	}
 	return m
 }
 
-// command is what is to be run.
+// command returns the Spec of the process.
 func (m *managed) command(spec core.ProcessSpec, path string) Spec {
 	run := Spec{Path: path, Args: spec.Argv, Dir: spec.CWD, Env: m.s.environ(spec), Resource: m.id, NoEOF: true}
 	if spec.PTY {
@@ -93,79 +93,84 @@ type dataStopping struct {
 	Force  bool        `json:"force,omitempty"`
 }
 
-// begin hosts a command that runs, and tells so when that is stored.
+// begin takes over a command that runs. It returns when process_started is stored.
+// It starts the goroutines of the process: two readers, the assembler, awaitExit
+// and loop; all end with the process. Where the store fails and StopOnStoreFailure
+// is set, it kills the command and returns the error.
 func (m *managed) begin(c *child, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
 	m.child = c
-	spec := m.facts.spec
-	m.facts.pid, m.facts.started = c.pid, time.Now().UTC()
+	spec := m.state.spec
+	m.state.pid, m.state.started = c.pid, time.Now().UTC()
 	if !spec.Stdin {
 		c.stdin.Close()
 	}
-	snap, err := m.write(keys, journal.Entry{Type: core.ProcessStarted, At: m.facts.started,
-		Data: encode(dataStarted{c.pid, m.facts.path, spec.Argv, spec.CWD, spec.PTY})})
-	if err != nil { // and it may not run without being stored
+	snap, err := m.write(keys, journal.Entry{Type: core.ProcessStarted, At: m.state.started,
+		Data: encode(dataStarted{c.pid, m.state.path, spec.Argv, spec.CWD, spec.PTY})})
+	if err != nil { // StopOnStoreFailure: it may not run without a journal
 		_ = c.Kill()
 		c.closePipes()
 		return core.ProcessSnapshot{}, err
 	}
 	if spec.Stdin {
-		m.feed = newFeed(c.stdin, spec.PTY)
+		m.stdin = newStdinWriter(c.stdin, spec.PTY)
 	}
-	pieces := make(chan piece, piecesAhead)
-	m.assembler = newAssembler(m.redact, m.chunks)
-	go pump(c.stdout, core.TypeStdout, pieces)
-	go pump(c.stderr, core.TypeStderr, pieces)
-	go m.assembler.run(pieces)
+	reads := make(chan streamRead, readBuffer)
+	m.assembler = newOutputAssembler(m.redact, m.events)
+	go readStream(c.stdout, core.TypeStdout, reads)
+	go readStream(c.stderr, core.TypeStderr, reads)
+	go m.assembler.run(reads)
 	m.arm(spec)
-	go m.reap()
-	welcome := m.s.adopt(m)
+	go m.awaitExit()
+	accepting := m.s.register(m)
 	go m.loop()
-	if !welcome {
-		m.end(stopFact{cause: causeShutdown, reason: core.ReasonSessionShutdown, force: true}, nil)
+	if !accepting {
+		m.end(stopRequest{cause: causeShutdown, reason: core.ReasonSessionShutdown, force: true}, nil)
 	}
 	return snap, nil
 }
 
-// fail stores a process that could not start.
+// fail stores a process that could not start, with the code and message of err.
 func (m *managed) fail(err error, keys []core.KeyRecord) (core.ProcessSnapshot, error) {
 	e := core.AsError(m.redact.Error(core.AsError(err)))
 	message := e.Message
 	if e.Hint != "" {
 		message += ". " + e.Hint
 	}
-	m.facts.failure = &core.TurnError{Code: e.Code, Message: message}
-	m.facts.exited, m.facts.finished = true, time.Now().UTC()
-	snap := m.facts.snapshot(0, "")
-	snap, err = m.write(keys, journal.Entry{Type: core.ProcessFailed, At: m.facts.finished, Data: snap.TerminalData()})
-	if err == nil && m.journal.Lost() { // until it is stored only we know of it
-		close(m.over)
-		m.s.adopt(m)
+	m.state.failure = &core.TurnError{Code: e.Code, Message: message}
+	m.state.exited, m.state.finished = true, time.Now().UTC()
+	snap := m.state.snapshot(0, "")
+	snap, err = m.write(keys, journal.Entry{Type: core.ProcessFailed, At: m.state.finished, Data: snap.TerminalData()})
+	if err == nil && m.journal.Lost() { // until it is stored it exists in memory only
+		close(m.treeGone)
+		m.s.register(m)
 		go func() {
-			defer m.s.forget(m)
-			m.rest(nil)
+			defer m.s.unregister(m)
+			m.finishStoring(nil)
 		}()
 	}
 	return snap, err
 }
 
-// arm sets the timers.
+// arm starts the runtime and idle timers. awaitExit stops them.
 func (m *managed) arm(spec core.ProcessSpec) {
 	if spec.RuntimeTimeout > 0 {
-		m.runtime = time.AfterFunc(spec.RuntimeTimeout, func() { m.end(stopFact{cause: causeRuntime}, nil) })
+		m.runtime = time.AfterFunc(spec.RuntimeTimeout, func() { m.end(stopRequest{cause: causeRuntime}, nil) })
 	}
 	if spec.IdleTimeout > 0 {
 		m.idle = time.AfterFunc(spec.IdleTimeout, func() {
-			m.end(stopFact{cause: causeIdle, reason: core.ReasonIdleTimeout}, nil)
+			m.end(stopRequest{cause: causeIdle, reason: core.ReasonIdleTimeout}, nil)
 		})
 	}
 }
 
-// reap waits for the command and lets its output come to an end.
-func (m *managed) reap() {
+// awaitExit is a goroutine that waits for the command's end, records it, and bounds
+// the rest of the output: SettleMost while leftover processes hold the pipes, and
+// DrainWait once the tree is gone.
+func (m *managed) awaitExit() {
 	c := m.child
 	<-c.done
 	m.mu.Lock()
-	m.facts.exited, m.facts.exit, m.facts.leftover = true, c.exit, c.leftover
+	m.state.exited, m.state.exit, m.state.leftover = true, c.exit, c.leftover
 	for _, t := range []*time.Timer{m.runtime, m.idle} {
 		if t != nil {
 			t.Stop()
@@ -180,22 +185,22 @@ func (m *managed) reap() {
 	<-c.gone
 	c.stdout.finish()
 	c.stderr.finish()
-	if m.feed != nil {
-		m.feed.end()
+	if m.stdin != nil {
+		m.stdin.end()
 	}
 }
 
-// end ends the process for a reason, the first of which counts, and not after
-// the command has ended. It does not wait.
-func (m *managed) end(why stopFact, keys []core.KeyRecord) {
+// end begins to stop the process; with force it kills it. The first request is the
+// one that is recorded, and none is after the command's end. It does not wait.
+func (m *managed) end(why stopRequest, keys []core.KeyRecord) {
 	m.mu.Lock()
-	if m.facts.stop == nil && !m.facts.exited {
+	if m.state.stop == nil && !m.state.exited {
 		why.note = m.redact.String(why.note)
-		m.facts.stop = &why
+		m.state.stop = &why
 	}
 	m.keys = append(m.keys, keys...)
 	m.mu.Unlock()
-	m.nudge()
+	m.signalChange()
 	if m.child == nil { // it could not start
 		return
 	}
@@ -206,20 +211,21 @@ func (m *managed) end(why stopFact, keys []core.KeyRecord) {
 	m.child.beginStop()
 }
 
-// kill ends the tree at once. It does not wait.
+// kill begins to kill the tree and does not wait.
 func (m *managed) kill() { m.child.beginKill() }
 
-func (m *managed) nudge() {
+func (m *managed) signalChange() {
 	select {
-	case m.poke <- struct{}{}:
+	case m.changed <- struct{}{}:
 	default:
 	}
 }
 
-// input gives the process input.
+// input writes input, sends a signal or resizes the terminal, and stores the keys of
+// the call. Errors: CodeProcessNotRunning, CodeStdinClosed, CodeStdinBusy.
 func (m *managed) input(ctx context.Context, in core.ProcessInput) (core.InputResult, error) {
 	m.mu.Lock()
-	snap, now := m.snapshot(), m.facts
+	snap, now := m.snapshot(), m.state
 	m.mu.Unlock()
 	if now.exited {
 		now.drained = true
@@ -227,7 +233,7 @@ func (m *managed) input(ctx context.Context, in core.ProcessInput) (core.InputRe
 		return core.InputResult{}, core.NotRunning(snap)
 	}
 	wants := len(in.Data) > 0 || in.EOF
-	if wants && m.feed == nil {
+	if wants && m.stdin == nil {
 		return core.InputResult{}, core.Errorf(core.CodeStdinClosed, "process %s was started without input", m.id).
 			WithHint("Start it with stdin: true, or pty: true.").WithDetail("process_id", m.id)
 	}
@@ -240,54 +246,56 @@ func (m *managed) input(ctx context.Context, in core.ProcessInput) (core.InputRe
 		}
 	}
 	if wants {
-		if err := m.feed.put(in.Data, in.EOF); err != nil {
+		if err := m.stdin.put(in.Data, in.EOF); err != nil {
 			return core.InputResult{}, err
 		}
 	}
 	if len(in.Keys) > 0 {
-		m.keep(ctx, in.Keys)
+		m.storeKeys(ctx, in.Keys)
 	}
 	return core.InputResult{Process: m.snapshot(), Before: snap.LastSeq}, nil
 }
 
-// keep has the loop store keys and waits for that.
-func (m *managed) keep(ctx context.Context, keys []core.KeyRecord) {
+// storeKeys queues keys for the loop and waits until they are stored, the tree is
+// gone or ctx ends.
+func (m *managed) storeKeys(ctx context.Context, keys []core.KeyRecord) {
 	m.mu.Lock()
 	m.keys = append(m.keys, keys...)
-	stored := m.settled
+	stored := m.keysStored
 	m.mu.Unlock()
-	m.nudge()
+	m.signalChange()
 	select {
 	case <-stored:
-	case <-m.over:
+	case <-m.treeGone:
 	case <-ctx.Done():
 	}
 }
 
 func (m *managed) snapshot() core.ProcessSnapshot {
-	if p := m.view.Load(); p != nil {
+	if p := m.latest.Load(); p != nil {
 		return *p
 	}
 	return core.ProcessSnapshot{ID: m.id, Owner: m.owner, Status: core.ProcessIsStarting}
 }
 
-// loop writes the journal until the process has ended and nothing is left of
-// it.
+// loop is the goroutine that writes the journal. It ends when the process has ended,
+// nothing is left of its tree and all of its journal is stored, or at shutdown.
+// Order: output, then the terminal event, then nothing.
 func (m *managed) loop() {
-	defer m.s.forget(m)
-	chunks := m.chunks
-	for chunks != nil {
+	defer m.s.unregister(m)
+	events := m.events
+	for events != nil {
 		select {
-		case c, ok := <-chunks:
+		case c, ok := <-events:
 			if !ok {
-				chunks = nil
+				events = nil
 				break
 			}
 			if !m.output(c) {
-				chunks = nil
+				events = nil
 			}
-		case <-m.poke:
-			m.announce()
+		case <-m.changed:
+			m.writeStop()
 		case <-m.retryDue():
 			m.retry()
 		case <-m.journal.Trying():
@@ -296,13 +304,12 @@ func (m *managed) loop() {
 	}
 	<-m.exited
 	m.finish()
-	m.rest(m.child.settled)
+	m.finishStoring(m.child.rowDeleted)
 }
 
-// rest goes on until nothing is left of a process that has ended, and all of
-// its journal is stored. What it left behind lives on, as long as nobody closes
-// it.
-func (m *managed) rest(gone <-chan struct{}) {
+// finishStoring waits until nothing is left of a process that has ended, and all of
+// its journal is stored. Leftover processes keep running until they are closed.
+func (m *managed) finishStoring(gone <-chan struct{}) {
 	for gone != nil || m.journal.Lost() {
 		quit := m.s.quit
 		if gone != nil {
@@ -311,9 +318,9 @@ func (m *managed) rest(gone <-chan struct{}) {
 		select {
 		case <-gone:
 			gone = nil
-			close(m.over)
-		case <-m.poke:
-			m.announce()
+			close(m.treeGone)
+		case <-m.changed:
+			m.writeStop()
 		case <-m.retryDue():
 			m.retry()
 		case <-m.journal.Trying():
@@ -325,8 +332,8 @@ func (m *managed) rest(gone <-chan struct{}) {
 	}
 }
 
-// lastTry waits for one attempt to store what is only in memory. The end of the
-// server bounds it.
+// lastTry waits for one attempt to store what is only in memory. The supervisor's
+// ctx bounds it.
 func (m *managed) lastTry() {
 	if m.journal.Trying() == nil {
 		m.retry()
@@ -337,9 +344,9 @@ func (m *managed) lastTry() {
 	}
 }
 
-// output stores a chunk with all that waits behind it, and says whether there
-// may be more.
-func (m *managed) output(c chunk) (more bool) {
+// output stores an output event with those that are queued behind it, up to
+// commitBytes. It reports whether there may be more.
+func (m *managed) output(c outputEvent) (more bool) {
 	var entries []journal.Entry
 	var bytes int64
 	more = true
@@ -351,7 +358,7 @@ func (m *managed) output(c chunk) (more bool) {
 		}
 		var ok bool
 		select {
-		case c, ok = <-m.chunks:
+		case c, ok = <-m.events:
 			if ok {
 				continue
 			}
@@ -365,17 +372,17 @@ func (m *managed) output(c chunk) (more bool) {
 	return more
 }
 
-// count takes over what a chunk says of the streams.
-func (m *managed) count(c chunk) {
+// count records the stream's size after an event, and restarts the idle timer.
+func (m *managed) count(c outputEvent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.idle != nil && !m.facts.exited {
-		m.idle.Reset(m.facts.spec.IdleTimeout)
+	if m.idle != nil && !m.state.exited {
+		m.idle.Reset(m.state.spec.IdleTimeout)
 	}
 	if c.stream == core.TypeStdout {
-		m.facts.stdout = c.total
+		m.state.stdout = c.total
 	} else {
-		m.facts.stderr = c.total
+		m.state.stderr = c.total
 	}
 }
 
@@ -383,16 +390,16 @@ func (m *managed) count(c chunk) {
 func (m *managed) stopping(entries []journal.Entry) []journal.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if stop := m.facts.stop; stop != nil && !m.told {
-		m.told = true
+	if stop := m.state.stop; stop != nil && !m.stopWritten {
+		m.stopWritten = true
 		entries = append(entries, journal.Entry{Type: core.ProcessStopping, At: time.Now().UTC(),
 			Data: encode(dataStopping{stop.cause, stop.reason, stop.note, stop.force})})
 	}
 	return entries
 }
 
-// announce stores a stop and keys that wait.
-func (m *managed) announce() {
+// writeStop stores process_stopping and keys, where they are not stored yet.
+func (m *managed) writeStop() {
 	entries, keys := m.stopping(nil), m.takeKeys()
 	if m.snapshot().Status.Ended() {
 		entries = nil
@@ -410,12 +417,12 @@ func (m *managed) takeKeys() []core.KeyRecord {
 	return keys
 }
 
-// finish writes the end: the last event, whatever comes.
+// finish writes the terminal event, which is the last one.
 func (m *managed) finish() {
 	m.mu.Lock()
-	m.facts.drained, m.facts.finished = true, time.Now().UTC()
-	m.facts.stdout, m.facts.stderr = m.assembler.total[core.TypeStdout], m.assembler.total[core.TypeStderr]
-	p := m.facts.snapshot(0, "")
+	m.state.drained, m.state.finished = true, time.Now().UTC()
+	m.state.stdout, m.state.stderr = m.assembler.total[core.TypeStdout], m.assembler.total[core.TypeStderr]
+	p := m.state.snapshot(0, "")
 	m.mu.Unlock()
 	entries := append(m.stopping(nil), journal.Entry{Type: p.Status.Terminal(), At: p.FinishedAt, Data: p.TerminalData()})
 	m.write(m.takeKeys(), entries...)
@@ -427,29 +434,29 @@ func (m *managed) write(keys []core.KeyRecord, entries ...journal.Entry) (core.P
 	snap, err := m.journal.Write(m.s.ctx, journal.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return core.ProcessRecord{Process: m.facts.snapshot(seq, d)}
+		return core.ProcessRecord{Process: m.state.snapshot(seq, d)}
 	}})
 	m.show(snap, len(keys) > 0)
-	if err != nil && m.assembler != nil { // else it has not begun
-		m.end(stopFact{cause: causeStore, force: true}, nil)
+	if err != nil && m.assembler != nil { // nil: the command is not taken over yet
+		m.end(stopRequest{cause: causeStore, force: true}, nil)
 	}
 	return snap, err
 }
 
-// show lets readers and watchers see a snapshot.
+// show publishes a snapshot and wakes watchers. keys reports that keys were stored.
 func (m *managed) show(snap core.ProcessSnapshot, keys bool) {
-	m.view.Store(&snap)
+	m.latest.Store(&snap)
 	m.journal.Wake()
 	if keys {
 		m.mu.Lock()
-		close(m.settled)
-		m.settled = make(chan struct{})
+		close(m.keysStored)
+		m.keysStored = make(chan struct{})
 		m.mu.Unlock()
 	}
 }
 
-// retryDue gives a channel that is ready when the store is to be tried again,
-// nil while it works.
+// retryDue returns a channel that is ready at the next attempt to store, nil while
+// the store works.
 func (m *managed) retryDue() <-chan time.Time {
 	at := m.journal.RetryAt()
 	if at.IsZero() {
@@ -458,15 +465,16 @@ func (m *managed) retryDue() <-chan time.Time {
 	return time.After(time.Until(at))
 }
 
-// retry begins an attempt to store what is only in memory, or takes over what
-// the one before came to.
+// retry begins an attempt to store what is only in memory, or completes the one
+// that has ended.
 func (m *managed) retry() {
 	if snap, ok := m.journal.Retry(m.s.ctx); ok {
 		m.show(snap, false)
 	}
 }
 
-// trim drops the oldest part of the output when there is too much of it.
+// trim deletes the oldest part of the output beyond OutputCap. n is the size of what
+// was just stored.
 func (m *managed) trim(n int64) {
 	part := m.s.opt.OutputCap / capParts
 	if k := len(m.marks); k > 0 && m.marks[k-1].bytes < part {

@@ -65,7 +65,7 @@ func copyBare(b *testing.B, store core.Store, path string, args []string) time.D
 	}
 	id := core.NewID(core.PrefixProcess)
 	rec := &core.ProcessRecord{Process: core.ProcessSnapshot{ID: id, Owner: "o", Status: core.ProcessDoneExited, CreatedAt: begin, FinishedAt: begin}}
-	buf := make([]byte, maxChunk)
+	buf := make([]byte, maxOutputEvent)
 	for seq := uint64(0); ; seq++ {
 		n, err := out.Read(buf)
 		if err == io.EOF {

@@ -6,22 +6,22 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// MarkerVar is the environment variable that says in every descendant whose it
-// is: instance:resource for each harness around it, outermost first, joined
+// MarkerVar is the environment variable that names the owner in every descendant:
+// instance:resource for each harness around it, outermost first, joined
 // by "/".
 const MarkerVar = "HARNESS_MCP_PARENT"
 
-// Depth says how many harnesses a process with this environment runs in.
+// Depth returns how many harnesses a process with this environment runs in.
 func Depth(environ []string) int { return len(parseMarker(lookup(environ, MarkerVar))) }
 
 // segment is one harness in a marker.
 type segment struct{ instance, resource string }
 
-// String gives the segment as it stands in a marker.
+// String returns the segment in the form of a marker.
 func (s segment) String() string { return s.instance + ":" + s.resource }
 
-// parseMarker reads a marker, outermost harness first. What is no segment
-// counts as one with an unknown instance, so a mangled marker still has depth.
+// parseMarker reads a marker, outermost harness first. An invalid part
+// counts as a segment with an unknown instance, so a damaged marker still has depth.
 func parseMarker(marker string) []segment {
 	if marker == "" {
 		return nil
@@ -34,7 +34,7 @@ func parseMarker(marker string) []segment {
 	return out
 }
 
-// checkDepth refuses a child that would run deeper than MaxDepth.
+// checkDepth returns CodeDepth for a child that would run deeper than MaxDepth.
 func checkDepth(inherited string) error {
 	if depth := len(parseMarker(inherited)); depth >= MaxDepth {
 		return core.Errorf(core.CodeDepth,
@@ -45,7 +45,7 @@ func checkDepth(inherited string) error {
 	return nil
 }
 
-// withMarker gives env with this marker in place of any it had, and of a name
+// withMarker returns env with this marker in place of any it had, and of a name
 // that is given twice the last value only: programs disagree on which counts.
 func withMarker(env []string, marker string) []string {
 	last := make(map[string]int, len(env))
@@ -71,8 +71,8 @@ func joinMarker(inherited string, s segment) string {
 	return inherited + "/" + s.String()
 }
 
-// lookup gives the value of a variable, the last one as the C library's
-// programs mostly see it, or "".
+// lookup returns the value of a variable, or "". Of several the last
+// one counts, as in most programs that use the C library.
 func lookup(environ []string, name string) string {
 	for i := len(environ) - 1; i >= 0; i-- {
 		if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {

@@ -8,6 +8,6 @@ func pipe() (r, w int, err error) {
 	return p[0], p[1], err
 }
 
-// enlarge gives a pipe a larger buffer. The kernel refuses when the user has
-// too much already, and then the pipe stays as it is.
+// enlarge sets the capacity of a pipe to PipeSize. The kernel refuses when the
+// user has too much already, and then the pipe stays as it is.
 func enlarge(fd int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, PipeSize) }

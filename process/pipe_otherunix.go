@@ -9,7 +9,7 @@ import (
 )
 
 func pipe() (r, w int, err error) {
-	syscall.ForkLock.RLock() // no fork between the making and the marking
+	syscall.ForkLock.RLock() // no fork between pipe and close-on-exec
 	defer syscall.ForkLock.RUnlock()
 	var p [2]int
 	if err := unix.Pipe(p[:]); err != nil {

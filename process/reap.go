@@ -11,9 +11,9 @@ import (
 // Found is a process that Reap ended, or could not end.
 type Found struct {
 	PID int
-	// Marker is its MarkerVar, "" when only its row told.
+	// Marker is its MarkerVar, "" when only its row matched.
 	Marker string
-	// ByRow says that it matched a row by pid, start time and boot id.
+	// ByRow reports whether it matched a row by pid, start time and boot id.
 	ByRow bool
 }
 
@@ -27,12 +27,12 @@ type Report struct {
 	Rows int
 }
 
-// Reap ends what dead servers of this database left behind, and deletes their
+// Reap kills the processes that dead servers of this database left behind, and deletes their
 // rows. A server is dead when it has rows and its instance's lock is free. What
-// is ended carries the marker of a dead instance with no live one further in,
+// is killed carries the marker of a dead instance with no live one further in,
 // or matches a row of one by pid, start time and boot id, or descends from such
-// a process; nothing else ever is. We, our ancestors and our descendants are
-// never ended. Rows of an instance of which something is left are kept.
+// a process; nothing else ever is. This process, its ancestors and its
+// descendants are never killed. Rows of an instance of which something is left are kept.
 //
 // ctx bounds the whole. Call it at boot, and again whenever an instance is
 // found dead. On systems other than Linux it deletes rows only.

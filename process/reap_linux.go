@@ -12,11 +12,11 @@ func reap(ctx context.Context, dead map[string]bool, alive func(string) bool, ro
 	ctx, cancel := context.WithTimeout(ctx, ReapWait)
 	defer cancel()
 	search := &search{dead: dead, alive: alive, rows: rows, found: make(map[int]Found)}
-	ended, left := endAll(ctx, search.find)
+	ended, left := killAll(ctx, search.find)
 	return Report{Ended: search.describe(ended), Left: search.describe(left)}, nil
 }
 
-// search finds the processes of dead instances.
+// search selects the processes of dead instances, for killAll.
 type search struct {
 	dead  map[string]bool
 	alive func(string) bool
@@ -24,12 +24,12 @@ type search struct {
 	found map[int]Found // by pid: why
 }
 
-// find gives the orphans among all, each root followed by its descendants.
+// find returns the orphans among all, each root followed by its descendants.
 func (s *search) find(all []proc) []proc {
-	except := family(all)
+	except := relatives(all)
 	var roots []proc
 	for _, p := range all {
-		if except[p.pid] || !ours(p.pid) || p.dead() {
+		if except[p.pid] || !ownedByUs(p.pid) || p.dead() {
 			continue
 		}
 		f := Found{PID: p.pid, Marker: environMarker(p.pid), ByRow: s.inRow(p)}
@@ -44,15 +44,15 @@ func (s *search) find(all []proc) []proc {
 	}
 	out := roots
 	for _, p := range descendants(all, pids, except) {
-		if !slices.ContainsFunc(roots, func(r proc) bool { return r.pid == p.pid }) && ours(p.pid) {
+		if !slices.ContainsFunc(roots, func(r proc) bool { return r.pid == p.pid }) && ownedByUs(p.pid) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// orphan says whether a marker makes its process an orphan: of the instances
-// that we know, the innermost decides.
+// orphan reports whether a marker makes its process an orphan: the innermost
+// known instance decides.
 func (s *search) orphan(marker string) bool {
 	for _, seg := range slices.Backward(parseMarker(marker)) {
 		switch {
@@ -65,7 +65,7 @@ func (s *search) orphan(marker string) bool {
 	return false
 }
 
-// inRow says whether a row means exactly this process. A row without start
+// inRow reports whether a row means exactly this process. A row without start
 // time or boot id means none.
 func (s *search) inRow(p proc) bool {
 	return slices.ContainsFunc(s.rows, func(r core.Child) bool {

@@ -23,14 +23,14 @@ type Spec struct {
 	// into the child's marker variable and its row in the child log.
 	Resource string
 	// Terminal, when set, gives the command a terminal of that size in place of
-	// the pipes: Stdin writes to it, Stdout is all that it shows, Stderr is
-	// empty. The command leads a session, and that terminal is its own.
+	// the pipes: Stdin writes to it, Stdout reads all output, Stderr is
+	// empty. The command leads a session with that controlling terminal.
 	Terminal *Size
 	// NoEOF leaves the end of input out of Stop, which then begins with INT.
 	NoEOF bool
 }
 
-// Size is that of a terminal.
+// Size is the size of a terminal in characters.
 type Size struct{ Cols, Rows int }
 
 // Child is a running command and the whole process tree below it. All methods
@@ -39,17 +39,17 @@ type Child interface {
 	PID() int
 	// Stdin writes to the command. Closing it is the command's end of input.
 	Stdin() io.WriteCloser
-	// Stdout and Stderr give the output until the command and all who share
-	// its pipes are gone, or the child was killed.
+	// Stdout and Stderr read the output until the command and all processes that
+	// share its pipes are gone, or the child was killed.
 	Stdout() io.Reader
 	Stderr() io.Reader
 	// Done is closed when the command has ended and was reaped.
 	Done() <-chan struct{}
-	// Exit says how it ended; it is valid after Done.
+	// Exit returns how the command ended; it is valid after Done.
 	Exit() Exit
-	// Stop ends the whole tree by the ladder: end of input, INT, TERM, KILL,
-	// politely while ctx lasts, and returns when nothing is left. A second
-	// Stop joins the first.
+	// Stop ends the whole tree: end of input, INT, TERM, KILL, or KILL at once
+	// when ctx ends. It returns when nothing is left. A second Stop joins the
+	// first.
 	Stop(ctx context.Context) error
 	// Kill ends the whole tree at once and returns when nothing is left.
 	Kill() error

@@ -39,19 +39,19 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	procs    map[string]*managed
-	starting map[string]string // the owners of those that are to live, by id
+	starting map[string]string // owners of processes that are starting, by id
 	down     bool
 	quitting bool
-	quit     chan struct{}  // closed when what cannot be stored is let go
+	quit     chan struct{}  // closed when events that cannot be stored are dropped
 	wg       sync.WaitGroup // the loops
 
-	ctx    context.Context // ends when the store is waited for no more
+	ctx    context.Context // ends when Shutdown no longer waits for the store
 	cancel context.CancelFunc
 }
 
 var _ core.Processes = (*Supervisor)(nil)
 
-// NewSupervisor makes a Supervisor. It runs nothing by itself; Shutdown ends
+// NewSupervisor returns a new Supervisor. It starts no goroutine; Shutdown ends
 // it.
 func NewSupervisor(opt SupervisorOptions) *Supervisor {
 	if opt.OutputCap <= 0 {
@@ -65,7 +65,7 @@ func NewSupervisor(opt SupervisorOptions) *Supervisor {
 	return s
 }
 
-// Start implements core.Processes. A caller that leaves does not undo it.
+// Start implements core.Processes. The end of ctx does not undo it.
 func (s *Supervisor) Start(ctx context.Context, r core.ProcessStart) (core.ProcessSnapshot, error) {
 	if err := s.reserve(r); err != nil {
 		return core.ProcessSnapshot{}, err
@@ -80,7 +80,7 @@ func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.Proce
 	m := newManaged(s, r)
 	path, _, err := LookPath(r.Spec.Executable, s.opt.PathDirs)
 	if err == nil {
-		m.facts.path = path
+		m.state.path = path
 		err = s.checkAllowed(path, r.AllowExec)
 	}
 	if err == nil {
@@ -96,7 +96,8 @@ func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.Proce
 	return m.fail(err, r.Keys)
 }
 
-// reserve takes a place among the live ones.
+// reserve counts a process that is to start among the live ones. Errors:
+// CodeShuttingDown, CodeCapacity.
 func (s *Supervisor) reserve(r core.ProcessStart) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *Supervisor) reserve(r core.ProcessStart) error {
 	return nil
 }
 
-// live counts the processes that live or are about to: all, and an owner's.
+// live returns how many processes live or are starting: in all, and of an owner.
 // s.mu is held.
 func (s *Supervisor) live(owner string) (all, own int) {
 	count := func(whose string) {
@@ -143,9 +144,9 @@ func (s *Supervisor) release(id string) {
 	delete(s.starting, id)
 }
 
-// adopt hosts a process that runs. It says whether it may: at the end of the
-// server it is to be ended at once.
-func (s *Supervisor) adopt(m *managed) bool {
+// register adds a process that runs. It reports false during a shutdown: the caller
+// then ends the process.
+func (s *Supervisor) register(m *managed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.procs[m.id] = m
@@ -153,8 +154,8 @@ func (s *Supervisor) adopt(m *managed) bool {
 	return !s.down
 }
 
-// forget is for a process of which nothing is left but its journal.
-func (s *Supervisor) forget(m *managed) {
+// unregister removes a process of which only the journal is left.
+func (s *Supervisor) unregister(m *managed) {
 	s.mu.Lock()
 	delete(s.procs, m.id)
 	s.mu.Unlock()
@@ -224,17 +225,17 @@ func (s *Supervisor) Input(ctx context.Context, owner, id string, in core.Proces
 	return m.input(ctx, in)
 }
 
-// Stop implements core.Processes. When ctx ends the stop goes on.
+// Stop implements core.Processes. The end of ctx does not undo it.
 func (s *Supervisor) Stop(ctx context.Context, owner, id string, r core.ProcessStop) (core.ProcessSnapshot, error) {
 	m := s.find(owner, id)
 	if m == nil {
 		return core.ProcessSnapshot{}, core.Errorf(core.CodeNotFound, "there is no process %q", id)
 	}
-	m.end(stopFact{cause: causeClosed, reason: r.Reason, note: r.Note, force: r.Force}, r.Keys)
-	late := time.NewTimer(stopMost)
+	m.end(stopRequest{cause: causeClosed, reason: r.Reason, note: r.Note, force: r.Force}, r.Keys)
+	late := time.NewTimer(maxStopWait)
 	defer late.Stop()
 	select {
-	case <-m.over:
+	case <-m.treeGone:
 		return m.snapshot(), nil
 	case <-late.C:
 		return m.snapshot(), core.Errorf(core.CodeInternal, "process %s, or one that it started, could not be ended", id)
@@ -243,9 +244,9 @@ func (s *Supervisor) Stop(ctx context.Context, owner, id string, r core.ProcessS
 	}
 }
 
-// Shutdown implements core.Processes. Processes have ShutdownWait to end by
-// themselves, then they are killed. A store that stands still is waited for
-// until ctx ends.
+// Shutdown implements core.Processes. Processes have ShutdownWait to end,
+// then they are killed. It waits for a store that stalls until ctx ends. Errors:
+// CodeStoreFailed, CodeInternal, or that of ctx.
 func (s *Supervisor) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.down = true
@@ -255,13 +256,13 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, m := range procs {
-		m.end(stopFact{cause: causeShutdown, reason: core.ReasonSessionShutdown}, nil)
+		m.end(stopRequest{cause: causeShutdown, reason: core.ReasonSessionShutdown}, nil)
 	}
 	polite, cancel := context.WithTimeout(ctx, ShutdownWait)
 	defer cancel()
 	for _, m := range procs {
 		select {
-		case <-m.over:
+		case <-m.treeGone:
 		case <-polite.Done():
 			m.kill()
 		}
@@ -269,12 +270,12 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.quitting {
 		s.quitting = true
-		close(s.quit) // the store had its chance: what it did not take is let go
+		close(s.quit) // from here on, events that the store did not accept are dropped
 	}
 	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { s.wg.Wait(); close(ended) }()
-	late := time.NewTimer(KillWait) // for what the kernel cannot end
+	late := time.NewTimer(KillWait) // for processes that the kernel cannot end
 	defer late.Stop()
 	defer s.cancel()
 	select {
@@ -294,7 +295,7 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	}
 }
 
-// environ is the whole environment of a process.
+// environ returns the whole environment of a process.
 func (s *Supervisor) environ(spec core.ProcessSpec) []string {
 	replace := spec.EnvMode == core.EnvReplace
 	env := Environ(os.Environ(), spec.Env, spec.UnsetEnv, replace)

@@ -142,7 +142,7 @@ func (r *room) events(id string) []core.Event {
 	}
 }
 
-// output gives both streams from the journal, and holds the journal to what
+// output returns both streams from the journal, and holds the journal to what
 // each one promises.
 func (r *room) output(id string) (out, errs string) {
 	r.t.Helper()

@@ -73,7 +73,7 @@ func resize(terminal *os.File, s Size) error {
 }
 
 // signalForeground sends a signal to the group in the foreground of the
-// command's terminal, as a key there would, and says whether there is one.
+// command's terminal, as a key there would, and reports whether there is one.
 func (c *child) signalForeground(name string) bool {
 	if c.terminal == nil {
 		return false

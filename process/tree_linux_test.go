@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// running says whether a process is there and not dead.
+// running reports whether a process is there and not dead.
 func running(pid int) bool {
 	p, ok := readProc(pid)
 	return ok && !p.dead()

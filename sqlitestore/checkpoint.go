@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// wake tells the upkeep that something was written.
+// wake signals maintenanceLoop that something was written. It does not wait.
 func (s *Store) wake() {
 	select {
 	case s.work <- struct{}{}:
@@ -14,10 +14,11 @@ func (s *Store) wake() {
 	}
 }
 
-// upkeep does what keeps the journal in order while there is work, each second:
-// it finishes deletions, packs, and has the log moved. When the work has ended
-// it has all of that moved once. An idle store has no timer running.
-func (s *Store) upkeep() {
+// maintenanceLoop is a goroutine of an open store; it ends when stop is closed. While
+// there is work it finishes deletions, packs and requests a checkpoint every
+// checkpointEvery. When the work has ended it requests one full checkpoint. An idle
+// store has no timer running.
+func (s *Store) maintenanceLoop() {
 	tick := time.NewTicker(checkpointEvery)
 	defer tick.Stop()
 	busy := false
@@ -37,44 +38,45 @@ func (s *Store) upkeep() {
 		case <-s.stop:
 			return
 		}
-		left := s.sweepDoomed()
-		left = s.tend() || left
+		left := s.sweepDeleted()
+		left = s.maintain() || left
 		select {
 		case <-s.work:
-			s.askMove(moveSome)
+			s.requestCheckpoint(checkpointPassive)
 		default:
 			// A log that is not emptied now is emptied after the next work,
 			// by the writer when it grows long, or at the last closing.
 			select {
-			case s.moves <- moveAll: // behind what is asked already: it does more
+			case s.checkpointRequests <- checkpointAll: // behind what is asked already: it does more
 			case <-s.stop:
 				return
 			}
-			busy = s.shrink() || left
+			busy = s.shortenIdle() || left
 		}
 	}
 }
 
-// move is what the checkpointer is asked for.
-type move bool
+// checkpointKind is the kind of checkpoint that is requested.
+type checkpointKind bool
 
 const (
-	moveSome move = false // beside the writer
-	moveAll  move = true
+	checkpointPassive checkpointKind = false // beside the writer
+	checkpointAll     checkpointKind = true
 )
 
-// askMove asks for the log to be moved. One who is asked already will come.
-func (s *Store) askMove(m move) {
+// requestCheckpoint queues a request, unless one is queued. It does not wait.
+func (s *Store) requestCheckpoint(m checkpointKind) {
 	select {
-	case s.moves <- m:
+	case s.checkpointRequests <- m:
 	default:
 	}
 }
 
-// checkpoints moves the write-ahead log into the database, on a connection of
-// its own so that no commit waits for it, when it is asked: each second while
-// there is work, and by the writer when the log has become long.
-func (s *Store) checkpoints() {
+// checkpointLoop is a goroutine of an open store; it ends when stop is closed. On
+// request it moves the write-ahead log into the database, on a connection of its own,
+// so that no commit waits. Requests come from maintenanceLoop, and from the writer
+// when the log is long.
+func (s *Store) checkpointLoop() {
 	var c *conn
 	defer func() {
 		if c != nil {
@@ -82,9 +84,9 @@ func (s *Store) checkpoints() {
 		}
 	}()
 	for {
-		var m move
+		var m checkpointKind
 		select {
-		case m = <-s.moves:
+		case m = <-s.checkpointRequests:
 		case <-s.stop:
 			return
 		}
@@ -92,55 +94,55 @@ func (s *Store) checkpoints() {
 			var err error
 			if c, err = s.reopen(s.setup...); err != nil {
 				c = nil
-				continue // the writer meets the same trouble and reports it
+				continue // the writer gets the same error and reports it
 			}
 		}
-		if m == moveSome {
-			s.noteMove(s.moveOn(c))
+		if m == checkpointPassive {
+			s.logCheckpointState(s.checkpointAside(c))
 		} else {
-			s.noteMove(emptyLog(c, s.walSize() <= walKept))
+			s.logCheckpointState(emptyWAL(c, s.walSize() <= walKept))
 		}
 	}
 }
 
-// moveOn moves what is in the log into the database beside the writer, and
-// tells it when that is much and next to nothing is left to move. SQLite syncs
-// the database only with the very last of it, which the writer waits for: so
-// what has been moved is synced before.
-func (s *Store) moveOn(c *conn) error {
-	bytes, err := moveLog(c)
-	if err == nil && bytes >= s.walSoft/2 {
+// checkpointAside moves the log into the database concurrently with the writer, and
+// sets checkpointed when the log is long and nearly all of it is moved. SQLite syncs
+// the database only with the last frame, which the writer waits for, so the moved part
+// is synced here before.
+func (s *Store) checkpointAside(c *conn) error {
+	bytes, err := passiveCheckpoint(c)
+	if err == nil && bytes >= s.walCheckpointSize/2 {
 		syncFile(s.file)
-		_, err = moveLog(c) // again, for what was written meanwhile
-		s.moved.Store(err == nil)
+		_, err = passiveCheckpoint(c) // again, for what was written meanwhile
+		s.checkpointed.Store(err == nil)
 	}
 	return err
 }
 
-// noteMove tells the operator when moving the log begins to fail, which no
-// commit notices before the log is full, and when it succeeds again.
-func (s *Store) noteMove(err error) {
+// logCheckpointState logs when checkpoints begin to fail, which no commit shows before
+// the log is full, and when they succeed again.
+func (s *Store) logCheckpointState(err error) {
 	switch {
-	case err != nil && !s.stuck:
+	case err != nil && !s.checkpointFailing:
 		s.log.Warn("what is committed cannot be moved into the database; its log grows", "file", s.walFile, "err", err)
-	case err == nil && s.stuck:
+	case err == nil && s.checkpointFailing:
 		s.log.Warn("what is committed is moved into the database again", "file", s.walFile)
 	}
-	s.stuck = err != nil
+	s.checkpointFailing = err != nil
 }
 
-// moveLog moves what it can of the log without waiting for anybody, and says
-// how much the log has in all. When nothing is left, the next transaction
+// passiveCheckpoint moves as much of the log as it can without waiting, and returns
+// the size of the log. When nothing is left, the next transaction
 // begins it anew from its start.
-func moveLog(c *conn) (bytes int64, err error) {
+func passiveCheckpoint(c *conn) (bytes int64, err error) {
 	var busy, frames int64
 	_, err = c.one(noContext, "PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames)
 	return frames * pageSize, err
 }
 
-// tend packs what is worth it and gives free space back, and says whether there
-// is more to do. What fails is met again at the next tick.
-func (s *Store) tend() (more bool) {
+// maintain packs, shortens the log and releases free pages. It reports whether there is
+// more to do. What fails is tried again at the next tick.
+func (s *Store) maintain() (more bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*busyTimeout)
 	defer cancel()
 	if now := time.Now(); now.Sub(s.reviewed) >= reviewEvery {
@@ -154,7 +156,8 @@ func (s *Store) tend() (more bool) {
 	return s.vacuum(ctx) || more
 }
 
-// vacuum gives free pages at the end of the file back, when they are many.
+// vacuum truncates free pages at the end of the file, when there are at least
+// vacuumFrom and they are a vacuumPart-th of the file.
 func (s *Store) vacuum(ctx context.Context) (more bool) {
 	var pages, free int64
 	err := s.read(ctx, "measuring", func(c *conn) error {
@@ -178,10 +181,10 @@ func (s *Store) vacuum(ctx context.Context) (more bool) {
 	return true
 }
 
-// emptyLog moves the whole log into the database and lets the next transaction
-// begin it anew, if no reader stands in the way for long. A file that keeps its
-// room takes shorter syncs later: they need not note that it has grown.
-func emptyLog(c *conn, keepRoom bool) error {
+// emptyWAL moves the whole log into the database and lets the next transaction
+// begin it anew, if no reader holds it for longer than truncateWait. With
+// keepRoom the file keeps its length, which makes later syncs shorter.
+func emptyWAL(c *conn, keepRoom bool) error {
 	mode := "TRUNCATE"
 	if keepRoom {
 		mode = "RESTART"

@@ -39,7 +39,7 @@ func decompress(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// readChunk gives the blocks of a chunk.
+// readChunk returns the blocks of a chunk.
 func readChunk(ctx context.Context, c *conn, key int64, raw bool) (events, frames []byte, err error) {
 	var data []byte
 	if _, err = c.one(ctx, "SELECT data FROM chunk WHERE key = ?", []any{key}, &data); err != nil {
@@ -56,7 +56,7 @@ func readChunk(ctx context.Context, c *conn, key int64, raw bool) (events, frame
 	return events, frames, err
 }
 
-// turnsIn gives the turns that a block's events belong to.
+// turnsIn returns the turns that a block's events belong to.
 func turnsIn(events []byte) (turns []string, err error) {
 	f := framesOf(events)
 	for f.next() {

@@ -8,9 +8,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Commit implements core.Store. When ctx ends before the disk has answered it
-// returns, though the batch may still be written: LastSeq, or the same batch
-// again, tells.
+// Commit implements core.Store. When ctx ends first it returns, though
+// the batch may still be written: LastSeq, or the same batch again, shows whether.
 func (s *Store) Commit(ctx context.Context, b core.Batch) error {
 	c := commits.Get().(*commit)
 	if err := c.take(ctx, b); err != nil {
@@ -27,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, b core.Batch) error {
 	return nil
 }
 
-// commit is a batch on its way into the database.
+// commit is an encoded batch.
 type commit struct {
 	write
 	core.EncodedBatch
@@ -37,23 +36,22 @@ type commit struct {
 	block    block // those of all parts, one after another
 }
 
-// part is what of a batch goes into one row of the log: as many events as a page
-// has room for, or one that needs more.
+// part is the part of a batch that goes into one row of the log: as many events as
+// fit on a page, or one that needs more.
 type part struct {
 	first, last     uint64
 	n               uint32
 	eventsTo, rawTo int // where its blocks end
 }
 
-// commits keeps those that are not in use: a commit costs its caller little
-// more than what it says.
+// commits is the pool of unused commits, which saves most allocations.
 var commits = sync.Pool{New: func() any {
 	c := &commit{}
 	c.write = write{apply: c.apply, done: make(chan error, 1)}
 	return c
 }}
 
-// giveBack is for a commit that the writer has answered or has never seen.
+// giveBack returns a commit to the pool. The writer no longer uses it.
 func (c *commit) giveBack() {
 	events, raw, parts := c.block.events[:0], c.block.raw[:0], c.parts[:0]
 	if cap(events)+cap(raw) > keepBlock {
@@ -64,8 +62,8 @@ func (c *commit) giveBack() {
 	commits.Put(c)
 }
 
-// take encodes the batch, side by side with other callers, and so that nothing
-// of the caller's memory is read once it has left.
+// take encodes the batch on the caller's goroutine, so that no memory of the caller is
+// read after Commit has returned.
 func (c *commit) take(ctx context.Context, b core.Batch) (err error) {
 	if c.EncodedBatch, err = b.Encode(); err != nil {
 		return err
@@ -163,16 +161,16 @@ func (c *commit) check(old *resource) error {
 	return nil
 }
 
-// storedRow is what is known of a snapshot that is already stored: what indexes
-// sort and choose by. Its key is 0 for a new one.
+// storedRow holds the indexed columns of a snapshot that is already stored. Its key is
+// 0 for a new one.
 type storedRow struct{ key, live, created, ended int64 }
 
-// like says that the indexes need not know of r.
+// like reports whether no indexed column of r differs.
 func (o storedRow) like(r core.Row) bool {
 	return (o.live != 0) == r.Live && o.created == nanos(r.Created) && o.ended == nanos(r.Ended)
 }
 
-// checkIDs looks the ids of the batch's rows and keys up, and gives the rows that
+// checkIDs looks the ids of the batch's rows and keys up, and returns the rows that
 // are already stored.
 func (c *commit) checkIDs(tx *tx, old *resource) (rows []storedRow, err error) {
 	if len(c.Rows) > 0 {
@@ -200,7 +198,7 @@ func (c *commit) checkIDs(tx *tx, old *resource) (rows []storedRow, err error) {
 	return rows, nil
 }
 
-// putResource sees to the resource's own row, which seldom changes.
+// putResource writes the resource's own row, if it has changed.
 func (c *commit) putResource(tx *tx, r *resource) (*resource, error) {
 	if r != nil && c.Replace {
 		if err := dropResource(tx, r.key); err != nil {

@@ -11,7 +11,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is one SQLite connection with its prepared statements. It speaks to
+// conn is one SQLite connection with its prepared statements. It uses
 // the driver directly: database/sql would add a lock, a pool and a copy to
 // each of the many small statements of a commit. One goroutine uses it at a
 // time.
@@ -40,7 +40,7 @@ func open(dsn string, setup ...string) (*conn, error) {
 
 func pragma(name string, value any) string { return fmt.Sprintf("PRAGMA %s = %v", name, value) }
 
-// prepare gives the statement for sql, kept for the next use.
+// prepare returns the statement for sql, kept for the next use.
 func (c *conn) prepare(sql string) (driver.Stmt, error) {
 	if s, ok := c.statements[sql]; ok {
 		return s, nil
@@ -62,7 +62,7 @@ func (c *conn) prepare(sql string) (driver.Stmt, error) {
 	return s, nil
 }
 
-// exec runs a statement and gives the number of rows it changed and the rowid
+// exec runs a statement and returns the number of rows it changed and the rowid
 // of the last one it inserted.
 func (c *conn) exec(sql string, args ...any) (driver.Result, error) {
 	s, err := c.prepare(sql)

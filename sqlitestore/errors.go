@@ -11,10 +11,10 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// errClosed is the answer of a store that was closed.
+// errClosed is the error of a closed store.
 var errClosed = &core.Error{Code: core.CodeStoreFailed, Message: "the store is closed"}
 
-// refusal says whether err is the store's answer rather than its failure:
+// refusal reports whether err is the store's answer rather than its failure:
 // nothing was written for it and others in the same group are not concerned.
 func refusal(err error) bool {
 	var conflict *core.ConflictError
@@ -31,7 +31,7 @@ func failureOr(failure, refusal error) error {
 	return refusal
 }
 
-// translate makes what callers see of an error. Everything that comes from
+// translate returns the error that callers get. Everything that comes from
 // SQLite, the file system or an ended context is CodeStoreFailed with its
 // cause; refusals stay as they are.
 func translate(doing string, err error) error {
@@ -90,7 +90,7 @@ func resultCode(err error) int {
 	return 0
 }
 
-// brokenConnection says whether err may come from what a connection holds, such
+// brokenConnection reports whether err may come from what a connection holds, such
 // as its view of the file, so that a new one is worth a try.
 func brokenConnection(err error) bool {
 	switch resultCode(err) {
@@ -100,7 +100,7 @@ func brokenConnection(err error) bool {
 	return false
 }
 
-// standsAlone says whether err may be the fault of one write of a group, so
+// standsAlone reports whether err may be the fault of one write of a group, so
 // that the others are worth another attempt without it. A disk that is full
 // or broken, or a lock that is held, would fail them all alike.
 func standsAlone(err error) bool {

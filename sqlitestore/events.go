@@ -15,7 +15,7 @@ import (
 // maxSeq is the highest seq that a row can hold.
 const maxSeq = math.MaxInt64
 
-// Events implements core.Store. A resource that is not there has no events. A
+// Events implements core.Store. An unknown resource has no events. A
 // page holds at most 10,000 events.
 func (s *Store) Events(ctx context.Context, q core.EventQuery) (events []core.Event, err error) {
 	err = s.read(ctx, "reading the journal of "+q.Resource, func(c *conn) error {
@@ -164,7 +164,7 @@ func (p *page) fromChunks(ctx context.Context, c *conn, resource int64) error {
 	return p.behind(ctx, c, resource, keys[len(keys)-1])
 }
 
-// behind goes on with the chunks behind one.
+// behind reads the chunks after one.
 func (p *page) behind(ctx context.Context, c *conn, resource, chunk int64) error {
 	var first, last int64
 	if _, err := c.one(ctx, "SELECT first, last FROM chunk WHERE key = ?", []any{chunk}, &first, &last); err != nil {

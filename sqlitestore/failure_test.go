@@ -66,7 +66,7 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 }
 
 // holdReader begins a read that keeps the log from being emptied, until the
-// function it gives is called.
+// function it returns is called.
 func holdReader(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	c, err := open(s.dsn, "BEGIN")
@@ -132,7 +132,7 @@ func logLength(t *testing.T, s *Store) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bytes, err := moveLog(c)
+	bytes, err := passiveCheckpoint(c)
 	if err := errors.Join(err, c.close()); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func openWithShortLog(t *testing.T) (s *Store, limit int64) {
 	}
 	// The limits belong to the writer: they are set on its goroutine.
 	err := s.write(t.Context(), "limiting", 1, 0, func(*tx) error {
-		s.walSoft, s.walHard = limit, 8*limit
+		s.walCheckpointSize, s.walMaxSize = limit, 8*limit
 		return nil
 	})
 	if err != nil {

@@ -216,7 +216,7 @@ func appendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// eventUUID gives the UUID of an id that is nothing but a prefix before it, in
+// eventUUID returns the UUID of an id that is nothing but a prefix before it, in
 // the usual writing.
 func eventUUID(id string) (u uuid.UUID, ok bool) {
 	text, ok := strings.CutPrefix(id, core.PrefixEvent)
@@ -235,7 +235,7 @@ func eventUUID(id string) (u uuid.UUID, ok bool) {
 // uuidLen is the length of a UUID with its four hyphens.
 const uuidLen = 36
 
-// errBlock says that a stored block cannot be read.
+// errBlock means that a stored block cannot be read.
 var errBlock = errors.New("a block of events is damaged")
 
 // frames reads a block, frame by frame.
@@ -316,7 +316,7 @@ type rawFrames struct {
 	text []byte
 }
 
-// of gives the raw frame of an event, nil if it has none. Ask in order of seq.
+// of returns the raw frame of an event, nil if it has none. Ask in order of seq.
 func (r *rawFrames) of(seq uint64) []byte {
 	for r.seq < seq && len(r.data) > 0 {
 		r.seq = r.uvarint()
@@ -329,7 +329,7 @@ func (r *rawFrames) of(seq uint64) []byte {
 }
 
 // reader takes a block apart. After the first thing that is not there it is bad
-// and gives zeros.
+// and returns zeros.
 type reader struct {
 	data []byte
 	bad  bool

@@ -14,7 +14,7 @@ import (
 
 // instances is the directory beside the database in which each running server
 // holds the lock of a file of its own. A lock that is free belongs to a server
-// that is gone: the system frees it with the process, however that ended.
+// that is gone: the system releases it with the process.
 type instances struct {
 	dir  string
 	id   string
@@ -25,14 +25,14 @@ type instances struct {
 }
 
 // openLock is the file whose lock is held while a store is opened. Creating
-// the database, migrating it, and making and clearing away lock files all
+// the database, migrating it, and creating and deleting lock files all
 // happen under it, so that any number of servers may start at once.
 const openLock = "open.lock"
 
 // sweepLock is the file whose lock the elected server holds until it ends.
 const sweepLock = "sweep.lock"
 
-// Elected says whether this server is the one that sweeps. It tries for the
+// Elected reports whether this server is the one that sweeps. It tries for the
 // lock each time until it has it.
 func (in *instances) Elected() bool {
 	in.mu.Lock()
@@ -79,8 +79,8 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
-// join clears away the lock files of servers that are gone and takes one for
-// this server. The open lock is held.
+// join deletes the lock files of servers that are gone and locks one for this
+// server. The open lock is held.
 func join(dir string) (*instances, error) {
 	in := &instances{dir: dir, id: core.NewID(core.PrefixInstance)}
 	ids, err := lockFiles(dir)
@@ -116,7 +116,7 @@ func lockFiles(dir string) (ids []string, err error) {
 	return ids, err
 }
 
-// living lists the running servers.
+// living returns the instances of the running servers.
 func living(dir string) (ids []string, err error) {
 	all, err := lockFiles(dir)
 	in := &instances{dir: dir}
@@ -130,12 +130,12 @@ func living(dir string) (ids []string, err error) {
 
 func (in *instances) path(id string) string { return filepath.Join(in.dir, id+".lock") }
 
-// Instance is the id of this server's instance.
+// Instance returns the id of this server's instance.
 func (in *instances) Instance() string { return in.id }
 
-// Alive says whether the instance still holds its lock. An answer that the
-// system does not give counts as alive: taking over a living server's sessions
-// is worse than leaving a dead one's alone.
+// Alive reports whether the instance still holds its lock. It reports true when the
+// system returns an error: taking over a live server's sessions is worse than leaving
+// a dead one's.
 func (in *instances) Alive(instance string) bool {
 	if instance == "" || instance != filepath.Base(instance) {
 		return false
@@ -152,7 +152,7 @@ func (in *instances) Alive(instance string) bool {
 	return !free || err != nil
 }
 
-// leave gives the instance up.
+// leave releases the instance's locks.
 func (in *instances) leave() error {
 	err := in.held.Close()
 	in.mu.Lock()

@@ -16,7 +16,7 @@ const (
 	// gatherPause is how long the writer waits for one more of the callers that
 	// it has just answered.
 	gatherPause = 20 * time.Microsecond
-	// gatherMost is how many writes it waits for at the most.
+	// gatherMost is how many writes it waits for at most.
 	gatherMost = 256
 	// keepBlock is how much memory of a commit is kept for the next one, in
 	// bytes; keepAdds and keepRows of a transaction, in commits and rows.
@@ -106,7 +106,7 @@ const (
 
 	// checkpointEvery is the pause between checkpoints while there is work.
 	checkpointEvery = time.Second
-	// walCheckpoint is the size of the write-ahead log at which it begins anew
+	// walCheckpoint is the size of the write-ahead log at which it restarts
 	// once it has been moved; above walFirm times that the writer stands still for
 	// it; walFull is where commits are refused, which only a reader that never
 	// ends or a disk that fails can bring about. When work ends, the file keeps up to walKept.

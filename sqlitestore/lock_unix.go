@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock of an open file without waiting and says whether it
+// tryLock takes the lock of an open file without waiting and reports whether it
 // did. The lock goes with the file's closing or the death of the process.
 func tryLock(f *os.File, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH

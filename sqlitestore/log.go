@@ -11,11 +11,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// The log is where a commit goes: a table in the order of writing, without any
+// A commit is written to the log: a table in the order of writing, without an
 // index. A row holds slices of several resources, one after another, and a
-// directory that says whose they are, so that a transaction of a hundred
-// batches writes a few full pages and nothing else. Where a resource's slices
-// are, each process knows from reading every directory once. The packer moves
+// directory that names the resource of each, so that a transaction of a hundred
+// batches writes a few full pages and nothing else. Each process reads every
+// directory once and keeps where a resource's slices are. The packer moves
 // slices into chunks, which are indexed; a row whose slices have all been moved
 // is dead, and its slot is written again.
 
@@ -28,7 +28,7 @@ type slice struct {
 	rawAt, rawLen uint32
 }
 
-// entry is what a row's directory says of a slice.
+// entry is a slice's entry in a row's directory.
 type entry struct {
 	slice
 	resource int64
@@ -45,8 +45,8 @@ type logRow struct {
 	borrowed         bool // the blocks are a batch's own
 }
 
-// add puts a batch's blocks behind what the row has and notes where. What fills
-// a row alone is not copied.
+// add appends a batch's blocks to the row and sets their offsets in e. Blocks that fill
+// a row alone are not copied.
 func (r *logRow) add(e *entry, events, raw []byte) {
 	e.row, e.slot, e.at, e.size = r.id, r.slot, uint32(len(r.events)), uint32(len(events))
 	e.rawAt, e.rawLen = uint32(len(r.raw)), uint32(len(raw))
@@ -62,14 +62,14 @@ func (r *logRow) add(e *entry, events, raw []byte) {
 	r.raw = append(r.raw, raw...)
 }
 
-// empty says that a row has no entries.
+// empty reports whether a row has no entries.
 func (r *logRow) empty() bool { return len(r.dir) == 0 }
 
 func (r *logRow) size() int { return len(r.dir) + len(r.events) + len(r.raw) }
 
-// pad is how much a row lacks of full pages. A row that leaves most of a page
-// free would make SQLite join it with its neighbours, and one that is a little
-// too long for its pages would leave most of the first free.
+// pad returns how many bytes a row lacks of full pages. SQLite would join a row that
+// leaves most of a page free with its neighbours, and would leave most of the first
+// page free for one that is a little too long.
 func (r *logRow) pad() int {
 	n := r.size()
 	if n <= rowBytes {
@@ -97,17 +97,17 @@ func (r *logRow) entries() (out []entry, err error) {
 	return out, nil
 }
 
-// place is where the log goes on: the id of the row that was read last, and the
-// slot of the row behind it.
-type place struct{ id, next int64 }
+// logPosition is a position in the log: the id of the row that was read last, and the
+// slot of the row after it.
+type logPosition struct{ id, next int64 }
 
-// start is the place before the first row.
-var start = place{next: 1}
+// start is the position before the first row.
+var start = logPosition{next: 1}
 
-// readLog reads the directories of the rows behind a place, as far as they are
-// not dead. Mostly a row leads to the next one. Who has not looked for long
-// finds another there, or none, and reads all rows.
-func readLog(ctx context.Context, c *conn, at place) (rows []logRow, err error) {
+// readLog reads the directories of the rows after a position, except dead ones. It
+// follows next from row to row. Where a slot was reused in the meantime it reads all
+// rows instead.
+func readLog(ctx context.Context, c *conn, at logPosition) (rows []logRow, err error) {
 	for {
 		var r logRow
 		found, err := c.one(ctx, "SELECT slot, id, next, dir FROM log WHERE slot = ?", []any{at.next}, &r.slot, &r.id, &r.next, &r.dir)
@@ -115,13 +115,13 @@ func readLog(ctx context.Context, c *conn, at place) (rows []logRow, err error) 
 			return nil, err
 		}
 		if !found || r.id == 0 { // a slot that was never written, or not since it was made again
-			if lost, err := deleted(ctx, c); err != nil || lost <= at.id {
+			if lost, err := highestDeletedRow(ctx, c); err != nil || lost <= at.id {
 				return rows, err
 			}
 		} else if r.id <= at.id {
 			return rows, nil // it is free for the row to come
 		} else if r.id == at.id+1 {
-			rows, at = append(rows, r), place{r.id, r.next}
+			rows, at = append(rows, r), logPosition{r.id, r.next}
 			continue
 		}
 		rest, err := scanLog(ctx, c, at.id)
@@ -154,7 +154,7 @@ func readRow(ctx context.Context, c *conn, x slice, raw bool) (row logRow, err e
 	return row, err
 }
 
-// cut gives a slice's blocks.
+// cut returns a slice's blocks.
 func (r *logRow) cut(x slice, raw bool) (events, frames []byte, err error) {
 	if uint64(x.at)+uint64(x.size) > uint64(len(r.events)) || raw && uint64(x.rawAt)+uint64(x.rawLen) > uint64(len(r.raw)) {
 		return nil, nil, errBlock

@@ -22,7 +22,7 @@ const applicationID = 0x686d6370
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations gives the scripts in order. Number n brings schema n-1 to n; one
+// migrations returns the scripts in order. Number n brings schema n-1 to n; one
 // that was released is never edited.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
@@ -45,7 +45,7 @@ func migrations() ([]string, error) {
 }
 
 // migrate brings the database to the newest schema, all steps in one
-// transaction, with a copy of the older database kept beside it. It refuses,
+// transaction, after a copy of the older database was stored beside it. It refuses,
 // unchanged, a file that is not ours, a schema that is newer than this program,
 // and an older one that another server still has open. The open lock is held.
 func migrate(ctx context.Context, c *conn, file, dir string, scripts []string) error {
@@ -121,7 +121,7 @@ func beforeUpgrade(c *conn, file, dir string, version int) error {
 	return os.Rename(part, backup)
 }
 
-// inspect gives the schema version of a database of ours, 0 for an empty file.
+// inspect returns the schema version of a database of ours, 0 for an empty file.
 func inspect(ctx context.Context, c *conn, file string) (version int, err error) {
 	foreign := core.Errorf(core.CodeStoreFailed, "%s is not a database of harness-mcp", file).
 		WithHint("Name another file with --db; this one was left as it is.")

@@ -168,7 +168,7 @@ func (m *model) commit(rt *rapid.T) {
 	m.put(rt, b)
 }
 
-// snapshots gives the batch a session with turns and requests, a process, or
+// snapshots returns the batch a session with turns and requests, a process, or
 // nothing.
 func (m *model) snapshots(rt *rapid.T, b *core.Batch) {
 	switch rapid.IntRange(0, 5).Draw(rt, "snapshot") {

@@ -11,14 +11,14 @@ import (
 )
 
 // Packing moves slices of the log into chunks. A server packs what its own
-// sessions wrote; the elected one also what dead servers left. Readers see no
-// difference, before, after or between.
+// sessions wrote; the elected one also what dead servers left. Readers return the
+// same events before, during and after.
 
-// pack packs what is worth it, or with all everything that is this server's,
-// and says whether something of its own is left for later.
+// pack packs the resources that are due, or with all every one that is this server's. It
+// reports whether something of this server's is left.
 func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 	begin := time.Now()
-	keys := s.tail.ripe(begin, all)
+	keys := s.tail.dueForPacking(begin, all)
 	for some := range slices.Chunk(keys, packWrites) {
 		for left := true; left; {
 			if !all && time.Since(begin) > packFor {
@@ -29,19 +29,19 @@ func (s *Store) pack(ctx context.Context, all bool) (more bool) {
 				err = s.writePacked(ctx, jobs)
 			}
 			if err != nil {
-				return true // met again at the next tick
+				return true // tried again at the next tick
 			}
 			left = !last
 		}
 	}
-	return s.waiting()
+	return s.hasOwnSlices()
 }
 
-// waiting says whether something is in the log that this server may pack.
-func (s *Store) waiting() bool {
+// hasOwnSlices reports whether something is in the log that this server may pack.
+func (s *Store) hasOwnSlices() bool {
 	s.foreignMu.Lock()
 	defer s.foreignMu.Unlock()
-	keys := s.tail.known()
+	keys := s.tail.withSlices()
 	for _, key := range keys {
 		if !s.foreign[key] {
 			return true
@@ -64,7 +64,7 @@ type packing struct {
 }
 
 // prepare reads slices of resources, if they are this server's to pack, row
-// after row, and makes chunks of them, up to packAtOnce. It says whether these are
+// after row, and makes chunks of them, up to packAtOnce. It reports whether these are
 // the last.
 func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, last bool, err error) {
 	var others []int64
@@ -81,7 +81,7 @@ func (s *Store) prepare(ctx context.Context, keys []int64) (jobs []*packing, las
 				case !found: // its slices are dead
 					jobs = append(jobs, &packing{key: key, gone: true})
 					continue
-				case !s.packs(r.instance):
+				case !s.mayPack(r.instance):
 					others = append(others, key)
 					continue
 				case len(list) == 0:
@@ -133,7 +133,7 @@ func packRows(ctx context.Context, c *conn, jobs []*packing) error {
 	return nil
 }
 
-// firstSlice gives the slice that was written first, nil if there is none.
+// firstSlice returns the slice that was written first, nil if there is none.
 func firstSlice(jobs []*packing) (first *slice) {
 	for _, p := range jobs {
 		if len(p.left) > 0 && (first == nil || p.left[0].row < first.row) {
@@ -143,7 +143,7 @@ func firstSlice(jobs []*packing) (first *slice) {
 	return first
 }
 
-// next hands a resource's next slice to its chunks, and says how long it was.
+// next hands a resource's next slice to its chunks, and returns how long it was.
 func (p *packing) next(ctx context.Context, c *conn, row *logRow) (bytes int, err error) {
 	x := p.left[0]
 	if p.now == 0 {
@@ -162,13 +162,13 @@ func (p *packing) next(ctx context.Context, c *conn, row *logRow) (bytes int, er
 	return len(events) + len(raw), nil
 }
 
-// packs says whether this server packs what an instance owns.
-func (s *Store) packs(instance string) bool {
+// mayPack reports whether this server packs what an instance owns.
+func (s *Store) mayPack(instance string) bool {
 	instance, _, _ = strings.Cut(instance, ":") // a session that is being opened
 	return instance == s.id || !s.Alive(instance) && s.Elected()
 }
 
-// reopen goes on with the last chunk of the resource, if that is small.
+// reopen continues the last chunk of the resource, if that is small.
 func (p *packing) reopen(ctx context.Context, c *conn) error {
 	var key, n int64
 	var head []byte
@@ -239,9 +239,9 @@ func (s *Store) writePacked(ctx context.Context, jobs []*packing) error {
 }
 
 // review compares the tail with what other servers have packed and deleted,
-// and takes up what nobody else packs any more.
+// and takes over what no other server packs.
 func (s *Store) review(ctx context.Context) error {
-	keys := s.tail.known()
+	keys := s.tail.withSlices()
 	packed := map[int64]int64{}
 	var there map[int64]int64
 	newest := s.tail.last().id

@@ -82,7 +82,7 @@ func (s *Store) Copy(path string) error {
 }
 
 // Pack moves what this server has in the log into chunks now, instead of when
-// it is worth it, and gives the log's room back. Readers notice nothing.
+// it is worth it, and returns the log's room back. Readers notice nothing.
 func (s *Store) Pack(ctx context.Context) error {
 	s.pack(ctx, true)
 	s.shorten(ctx, 0)

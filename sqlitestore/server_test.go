@@ -66,7 +66,7 @@ func (s *server) end(t *testing.T) {
 	}
 }
 
-// kill ends the server as a crash would and gives what it had still said.
+// kill ends the server as a crash would and returns what it had still said.
 func (s *server) kill(t *testing.T) (rest []string) {
 	t.Helper()
 	if err := s.cmd.Process.Kill(); err != nil {

@@ -1,17 +1,16 @@
-// Package sqlitestore keeps what the harness must not lose in one SQLite
-// database. It implements core.Store without cgo.
+// Package sqlitestore implements core.Store on one SQLite database, without cgo.
 //
 // # Writing
 //
 // One goroutine writes, on one connection. It takes whatever writes are
 // queued into a single transaction and answers all of them when that is on
-// disk: while one transaction syncs, the next group gathers, so the cost of a
-// commit falls as the load rises, and no timer delays a lonely one. Within a
-// group each write stands alone: what it clashes with is looked up before it
-// writes anything, so a conflict fails one caller and nobody else.
+// disk: while one transaction syncs, the next group is collected, so the cost of a
+// commit falls as the load rises, and no timer delays a single one. Within a
+// group each write is checked for conflicts before it writes anything, so a
+// conflict fails one caller only.
 //
-// A commit appends to the log: rows in the order of writing, shared by all that
-// the transaction brings, without an index, each a page long and in a slot that
+// A commit appends to the log: rows in the order of writing, shared by all batches of
+// the transaction, without an index, each a page long and in a slot that
 // is written again later. A batch without a snapshot changes these pages and no
 // others. In the background slices of the log are packed into chunks of some
 // hundred events of one resource, compressed and indexed.
@@ -21,8 +20,8 @@
 // Reads run beside the writer, on connections of their own, and see the last
 // committed state. A page of a journal comes from the chunks that may hold
 // some of it, found by seq, turn and type in an index, and behind them from the
-// log, so it costs what it returns however long the journal is. Raw frames lie
-// apart and are read only when they are asked for.
+// log, so it costs what it returns however long the journal is. Raw frames are stored
+// apart and are read only on request.
 //
 // # Files
 //
@@ -57,34 +56,32 @@ var _ core.Store = (*Store)(nil)
 
 // The values of Options.Durability.
 const (
-	// Normal keeps every commit through the death of this process, however
-	// sudden. A power cut may take the last seconds, in whole commits.
+	// Normal keeps every commit when this process is killed. A power failure may
+	// lose the last seconds, in whole commits.
 	Normal = "normal"
-	// Full keeps every commit through a power cut too: each group waits for
-	// the disk.
+	// Full keeps every commit through a power failure too: each group is synced.
 	Full = "full"
 )
 
-// Options are what an operator may choose.
+// Options configure a Store.
 type Options struct {
 	// Durability is Normal or Full; empty means Normal.
 	Durability string
-	// Log gets what an operator should know of and no caller is told; nil
-	// discards it.
+	// Log receives failures that no caller is told of; nil discards them.
 	Log *slog.Logger
 }
 
 // Store is an open database. All methods may be called concurrently.
 type Store struct {
 	*instances
-	dsn     string
-	dbFile  string
-	file    os.FileInfo // what lay at dbFile when it was opened; see inPlace
-	walFile string
-	walSoft int64    // walCheckpoint, but in tests
-	walHard int64    // walFull, but in tests
-	setup   []string // of the writing connection
-	secret  []byte
+	dsn               string
+	dbFile            string
+	file              os.FileInfo // the file at dbFile when it was opened; see checkFile
+	walFile           string
+	walCheckpointSize int64    // walCheckpoint, but in tests
+	walMaxSize        int64    // walFull, but in tests
+	setup             []string // of the writing connection
+	secret            []byte
 
 	tail      *tail
 	looks     sync.RWMutex // held by reads that use the tail; see look
@@ -95,16 +92,16 @@ type Store struct {
 	closed bool
 	queue  chan *write
 
-	readers chan *conn // free reading connections; nil ones are not open yet
-	work    chan struct{}
-	moves   chan move     // what the checkpointer is to do
-	stop    chan struct{} // closed to end the upkeep and the checkpointer
+	readers            chan *conn // free reading connections; nil ones are not open yet
+	work               chan struct{}
+	checkpointRequests chan checkpointKind // what the checkpointer is to do
+	stop               chan struct{}       // closed to end the upkeep and the checkpointer
 
-	log      *slog.Logger
-	stuck    bool        // by the checkpointer: the log could not be moved last time
-	moved    atomic.Bool // the log is long, and nearly all of it moved
-	reviewed time.Time   // by the upkeep: when the tail was compared with the disk
-	ended    sync.WaitGroup
+	log               *slog.Logger
+	checkpointFailing bool        // by the checkpointer: the log could not be moved last time
+	checkpointed      atomic.Bool // the log is long, and nearly all of it moved
+	reviewed          time.Time   // by the upkeep: when the tail was compared with the disk
+	ended             sync.WaitGroup
 }
 
 // Open opens the database at path, makes it if it is not there, brings it to
@@ -141,21 +138,21 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	defer lock.Close()
 
 	s := &Store{
-		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		dsn:     dsn(path, lock.Name()),
-		dbFile:  path,
-		walFile: path + "-wal",
-		walSoft: walCheckpoint,
-		walHard: walFull,
+		log:               cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		dsn:               dsn(path, lock.Name()),
+		dbFile:            path,
+		walFile:           path + "-wal",
+		walCheckpointSize: walCheckpoint,
+		walMaxSize:        walFull,
 		setup: []string{syncing, pragma("wal_autocheckpoint", 0),
 			pragma("cache_size", -writerCache)},
-		queue:   make(chan *write, queueLen),
-		readers: make(chan *conn, readerConns),
-		tail:    newTail(),
-		foreign: map[int64]bool{},
-		work:    make(chan struct{}, 1),
-		moves:   make(chan move, 1),
-		stop:    make(chan struct{}),
+		queue:              make(chan *write, queueLen),
+		readers:            make(chan *conn, readerConns),
+		tail:               newTail(),
+		foreign:            map[int64]bool{},
+		work:               make(chan struct{}, 1),
+		checkpointRequests: make(chan checkpointKind, 1),
+		stop:               make(chan struct{}),
 	}
 	c, err := open(s.dsn)
 	if err != nil {
@@ -201,7 +198,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 	return s, nil
 }
 
-// synchronous gives the pragma for a word of Options.Durability.
+// synchronous returns the pragma for a word of Options.Durability.
 func synchronous(durability string) (string, error) {
 	switch durability {
 	case Normal, "":
@@ -224,8 +221,8 @@ func dsn(path, modeOf string) string {
 	return u.String() + "?modeof=" + strings.ReplaceAll(url.QueryEscape(modeOf), "+", "%20")
 }
 
-// restrict takes the access of others from the files of a database that was
-// made, or copied here, with a wider mode.
+// restrict removes the access of group and others from the files of a database that
+// has a wider mode.
 func restrict(path string) error {
 	for _, f := range []string{path, path + "-wal", path + "-shm"} {
 		if err := os.Chmod(f, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -235,8 +232,8 @@ func restrict(path string) error {
 	return nil
 }
 
-// secret reads the database's secret and makes it in a new one. Only then it
-// writes: an opening does not wait for servers that write without a pause.
+// secret reads the database's secret, and creates it in a new database. It writes only
+// then, so that opening does not wait for other servers' writes.
 func secret(ctx context.Context, c *conn) (stored []byte, err error) {
 	const read = "SELECT value FROM meta WHERE name = 'secret'"
 	if found, err := c.one(ctx, read, nil, &stored); err != nil || found {
@@ -252,24 +249,24 @@ func secret(ctx context.Context, c *conn) (stored []byte, err error) {
 }
 
 // start runs the goroutines of a store: the writer, the checkpointer, and the
-// upkeep.
+// maintenance.
 func (s *Store) start(c *conn) {
 	for range readerConns {
 		s.readers <- nil
 	}
-	s.ended.Go(s.checkpoints)
-	s.ended.Go(s.upkeep)
+	s.ended.Go(s.checkpointLoop)
+	s.ended.Go(s.maintenanceLoop)
 	w := &writer{store: s, conn: c, cache: map[resourceID]*resource{}, byKey: map[int64]resourceID{}, unmeasured: walFull}
 	s.ended.Go(w.run)
 	s.wake() // a database may come with a log or with deletions to finish
 }
 
-// Secret gives 32 bytes that are random, private to this database and the
-// same for ever.
+// Secret returns 32 bytes that are random, private to this database, and
+// never change.
 func (s *Store) Secret() []byte { return bytes.Clone(s.secret) }
 
-// Close writes what is queued, waits for reads to end and gives the instance
-// up. What is asked of a closed store fails; another Close does nothing.
+// Close writes what is queued, waits for reads to end and releases the
+// instance. Calls on a closed store fail; another Close does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -291,7 +288,7 @@ func (s *Store) Close() error {
 	return translate("closing the database", errors.Join(append(errs, s.leave())...))
 }
 
-// read lends a reading connection to f.
+// read calls f with a reading connection; at most readerConns run at once.
 func (s *Store) read(ctx context.Context, doing string, f func(c *conn) error) error {
 	return translate(doing, s.withReader(ctx, f))
 }

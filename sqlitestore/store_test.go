@@ -249,7 +249,7 @@ func TestSettingsAreInForce(t *testing.T) {
 	}
 }
 
-// plan gives SQLite's plan for a statement.
+// plan returns SQLite's plan for a statement.
 func plan(t *testing.T, s *Store, sql string, args []any) string {
 	t.Helper()
 	var steps []string

@@ -5,9 +5,9 @@ import (
 	"database/sql/driver"
 )
 
-// sweepDoomed deletes a portion of the events of deleted resources and says
-// whether there was any. Failures are met again at the next tick.
-func (s *Store) sweepDoomed() (found bool) {
+// sweepDeleted deletes a portion of the events of deleted resources and
+// reports whether there was any. A failure is tried again at the next tick.
+func (s *Store) sweepDeleted() (found bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
 	defer cancel()
 	_ = s.read(ctx, "sweeping", func(c *conn) (err error) {
@@ -35,7 +35,7 @@ func sweepStep(tx *tx) error {
 }
 
 // dropChunks deletes at most sweepRows chunks of a resource that end before
-// seq, oldest first, and says how many.
+// seq, oldest first, and returns how many.
 func dropChunks(tx *tx, resource, seq int64) (n int, err error) {
 	var keys []int64
 	err = tx.query(noContext, "SELECT key FROM chunk INDEXED BY chunk_by_seq WHERE resource = ? AND last < ? ORDER BY last LIMIT ?",

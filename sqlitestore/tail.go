@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// tail is what this process knows of the log: the directories up to a row. A
-// reader reads the rest within its transaction.
+// tail holds the directories of the log's rows up to end. A reader reads the rest
+// within its transaction. It is safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
-	end  place              // of what was read
+	end  logPosition        // of the rows that were read
 	top  int64              // the highest slot that is known
 	open map[int64]*pending // by resource
 	rows map[int64]held     // by row
 	dead []deadRow
-	// taken are the slots that the writer's transaction has taken.
-	taken map[int64]bool
+	// reserved are the slots that the writer's transaction has taken.
+	reserved map[int64]bool
 }
 
 // held is a row that has slices which are not packed.
@@ -26,7 +26,7 @@ type held struct {
 	long bool
 }
 
-// pending is what a resource has in the log.
+// pending holds the slices of a resource in the log.
 type pending struct {
 	slices []slice           // grows at the end and is cut at the front, never changed
 	digest [digestBytes]byte // of the last one's batch
@@ -36,10 +36,10 @@ type pending struct {
 }
 
 func newTail() *tail {
-	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}, taken: map[int64]bool{}}
+	return &tail{end: start, open: map[int64]*pending{}, rows: map[int64]held{}, reserved: map[int64]bool{}}
 }
 
-// of gives a resource's slices and the digest of its last batch.
+// of returns a resource's slices and the digest of its last batch.
 func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,15 +49,14 @@ func (t *tail) of(resource int64) ([]slice, [digestBytes]byte) {
 	return nil, [digestBytes]byte{}
 }
 
-// last is the end of what was read.
-func (t *tail) last() place {
+// last is the end of the rows that were read.
+func (t *tail) last() logPosition {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.end
 }
 
-// read takes over rows in order, as they are on disk. Those that it knows it
-// leaves out.
+// read adds rows in order, as they are on disk. It skips rows that it has.
 func (t *tail) read(rows []logRow) error {
 	for i := range rows {
 		list, err := rows[i].entries()
@@ -69,8 +68,8 @@ func (t *tail) read(rows []logRow) error {
 	return nil
 }
 
-// add takes over rows in order with the entries of their directories. Rows that
-// it knows it leaves out.
+// add adds rows in order with the entries of their directories. It skips rows that it
+// has.
 func (t *tail) add(rows []logRow, list []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,9 +80,9 @@ func (t *tail) add(rows []logRow, list []entry) {
 		if r.id <= known {
 			continue
 		}
-		t.end, t.rows[r.id] = place{r.id, r.next}, held{slot: r.slot}
+		t.end, t.rows[r.id] = logPosition{r.id, r.next}, held{slot: r.slot}
 		if r.empty() {
-			t.died(r.id, true)
+			t.markDead(r.id, true)
 		}
 	}
 	now := time.Now()
@@ -108,9 +107,9 @@ func (t *tail) add(rows []logRow, list []entry) {
 	}
 }
 
-// drop forgets a resource's slices up to a row: they are packed, or the
-// resource is gone. It is in doubt who may write their rows' slots again when
-// that was another process's doing.
+// drop removes a resource's slices up to a row: they are packed, or the resource is
+// deleted. doubt is set when another process did that: it may reuse the rows' slots
+// too.
 func (t *tail) drop(resource, upTo int64, doubt bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +126,7 @@ func (t *tail) drop(resource, upTo int64, doubt bool) {
 			h.left--
 			t.rows[s.row] = h
 			if h.left == 0 {
-				t.died(s.row, doubt)
+				t.markDead(s.row, doubt)
 			}
 		}
 	}
@@ -138,8 +137,8 @@ func (t *tail) drop(resource, upTo int64, doubt bool) {
 	}
 }
 
-// ripe gives resources whose slices are worth packing.
-func (t *tail) ripe(now time.Time, all bool) (keys []int64) {
+// dueForPacking returns resources whose slices are worth packing.
+func (t *tail) dueForPacking(now time.Time, all bool) (keys []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, p := range t.open {
@@ -151,8 +150,8 @@ func (t *tail) ripe(now time.Time, all bool) (keys []int64) {
 	return keys
 }
 
-// known gives the resources that have something in the log.
-func (t *tail) known() (keys []int64) {
+// withSlices returns the resources that have something in the log.
+func (t *tail) withSlices() (keys []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.open {

@@ -7,8 +7,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// tx is one transaction of the writer, for a whole group of writes. It knows
-// resources as they are with what the group has done so far.
+// tx is one transaction of the writer, for a whole group of writes. It reads
+// resources with the changes that the group has made so far.
 type tx struct {
 	*conn
 	w       *writer
@@ -27,7 +27,7 @@ type addition struct {
 
 type resourceID struct{ owner, id string }
 
-// begin sees to what other processes have done since the last transaction.
+// begin reads what other processes have changed since the last transaction.
 func (t *tx) begin() error {
 	var version int64
 	if _, err := t.one(noContext, "PRAGMA data_version", nil, &version); err != nil {
@@ -51,9 +51,8 @@ func (t *tx) begin() error {
 	return nil
 }
 
-// resource gives a resource as it is now, to be changed in place by what also
-// writes the change: after a rollback all of them are forgotten. It is nil if
-// there is none.
+// resource returns the cached resource, nil if there is none. A caller that changes it
+// also writes the change to the database: a rollback drops the whole cache.
 func (t *tx) resource(owner, id string) (*resource, error) {
 	k := resourceID{owner, id}
 	if r := t.w.cache[k]; r != nil {
@@ -84,7 +83,7 @@ func (t *tx) remember(k resourceID, r *resource) {
 	t.w.cache[k], t.w.byKey[r.key] = r, k
 }
 
-// changed forgets a resource whose row is changed.
+// changed drops a resource from the cache, because its row changes.
 func (t *tx) changed(key int64) {
 	if k, ok := t.w.byKey[key]; ok {
 		delete(t.w.cache, k)
@@ -98,13 +97,13 @@ func (t *tx) forget(owner, id string) {
 	}
 }
 
-// log puts a batch's blocks into the log, where a resource's stay in order.
+// log adds a batch's blocks to the log. Those of one resource stay in order.
 func (t *tx) log(e entry, events, raw []byte) {
 	t.adds = append(t.adds, addition{e, events, raw})
 }
 
-// flush writes the rows of the log. Resources lie in them in order of their
-// keys: who packs some of them reads few rows.
+// flush writes the rows of the log. Resources are in them in order of their
+// keys, so that packing some of them reads few rows.
 func (t *tx) flush() error {
 	order := make([]int, len(t.adds))
 	for i := range order {
@@ -114,7 +113,7 @@ func (t *tx) flush() error {
 		return cmp.Or(cmp.Compare(t.adds[x].resource, t.adds[y].resource), cmp.Compare(x, y))
 	})
 	t.list = make([]entry, 0, len(t.adds))
-	t.w.store.tail.noneTaken()
+	t.w.store.tail.resetReserved()
 	end := t.w.store.tail.last()
 	for _, i := range order {
 		a := &t.adds[i]
@@ -134,12 +133,12 @@ func (t *tx) flush() error {
 			return err
 		}
 	}
-	return t.growSome()
+	return t.addSpareSlots()
 }
 
 // addRow begins a row at the end of the log, with the memory of an earlier
-// transaction's if there is any, and gives the end behind it.
-func (t *tx) addRow(end place) (place, error) {
+// transaction's if there is any, and returns the end behind it.
+func (t *tx) addRow(end logPosition) (logPosition, error) {
 	n := len(t.rows)
 	if n == cap(t.rows) {
 		t.rows = append(t.rows, logRow{})
@@ -149,10 +148,10 @@ func (t *tx) addRow(end place) (place, error) {
 	*r = logRow{id: end.id + 1, slot: end.next, dir: r.dir[:0], events: r.events[:0], raw: r.raw[:0]}
 	var err error
 	r.next, err = t.freeSlot()
-	return place{r.id, r.next}, err
+	return logPosition{r.id, r.next}, err
 }
 
-// keep leaves the memory to the next transaction, but for more than is usual.
+// keep reserves the memory for the next transaction, up to keepAdds and keepRows.
 func (t *tx) keep() {
 	for i := range t.rows[:min(len(t.rows), keepRows)] {
 		if r := &t.rows[i]; r.borrowed || cap(r.dir)+cap(r.events)+cap(r.raw) > 4*rowBytes {
@@ -163,7 +162,7 @@ func (t *tx) keep() {
 	t.w.adds, t.w.rows = t.adds[:0:min(cap(t.adds), keepAdds)], t.rows[:0:min(cap(t.rows), keepRows)]
 }
 
-// committed takes over what is on disk now.
+// committed updates the cache and the tail after a commit.
 func (t *tx) committed() {
 	s := t.w.store
 	s.tail.add(t.rows, t.list)
@@ -178,7 +177,7 @@ func (t *tx) committed() {
 	}
 }
 
-// keyUsed says whether a key in a batch clashes with a stored one.
+// keyUsed reports whether a key in a batch conflicts with a stored one.
 func (t *tx) keyUsed(k core.KeyRecord) (bool, error) {
 	old, used, err := findKey(noContext, t.conn, k)
 	return used && !k.Completes(old), err

@@ -77,7 +77,7 @@ func TestTheFileGivesSpaceBackWhenSessionsAreDeleted(t *testing.T) {
 	t.Logf("%d bytes, and %d after deleting eleven of twelve", full, size())
 }
 
-// noise gives n letters that no packing makes much shorter.
+// noise returns n letters that no packing makes much shorter.
 func noise(seed uint64, n int) string {
 	out := make([]byte, n)
 	for i := range out {

@@ -9,7 +9,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// write is one caller's wish to change the database.
+// write is one caller's change of the database.
 type write struct {
 	ctx           context.Context
 	events, bytes int
@@ -41,8 +41,8 @@ func (s *Store) submit(w *write) (answered bool, err error) {
 	}
 }
 
-// enqueue holds the read lock while it waits for room, so that Close cannot
-// close the queue under it. The writer makes room meanwhile.
+// enqueue queues w, and waits while the queue is full. It holds the read lock, so that
+// Close cannot close the queue in the meantime.
 func (s *Store) enqueue(w *write) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -60,7 +60,7 @@ func (s *Store) enqueue(w *write) error {
 	}
 }
 
-// writer owns the only connection that writes.
+// writer owns the only connection that writes. One goroutine, run, uses it.
 type writer struct {
 	store    *Store
 	conn     *conn     // nil after a failure that left it in doubt
@@ -68,8 +68,8 @@ type writer struct {
 	last     int       // how many writes the last group had
 	// unmeasured is about what was written since the length of the log was
 	// looked at.
-	unmeasured int64
-	unmoved    int64 // about what was written since the log was last to be moved
+	unmeasured      int64
+	sinceCheckpoint int64 // about what was written since the log was last to be moved
 
 	adds    []addition               // memory for transactions
 	rows    []logRow                 // likewise
@@ -96,10 +96,9 @@ func (w *writer) run() {
 	}
 }
 
-// await lets the callers of the last group run, who are about to come again: one
-// transaction for all of them costs less than two. It ends when nobody has come
-// for a moment that is short beside what the disk takes, and when there are so
-// many that the rest should rather get ready while these are written.
+// await waits for further writes of the callers of the last group: one transaction for
+// all of them costs less than two. It ends when none has come for gatherPause, which
+// is short compared with a sync, or when there are gatherMost.
 func (w *writer) await(group []*write) []*write {
 	for came := time.Now(); len(group) < min(w.last, gatherMost) && time.Since(came) < gatherPause; {
 		runtime.Gosched()
@@ -153,7 +152,7 @@ func (w *writer) commit(group []*write) {
 	}
 }
 
-// attempt writes a group in one transaction. It gives each write's own answer,
+// attempt writes a group in one transaction. It returns each write's own answer,
 // or the error for which nothing of the group was written.
 func (w *writer) attempt(group []*write) (answers []error, err error) {
 	if err := w.ready(); err != nil {
@@ -187,22 +186,22 @@ func (w *writer) attempt(group []*write) (answers []error, err error) {
 	return answers, nil
 }
 
-// wrote counts what the log has become longer by, and has it moved when that is
-// much: rows of the log are a page each, and other writes about one for each
-// thing that they change.
+// wrote adds the estimated growth of the write-ahead log, and requests a checkpoint
+// when that is walCheckpointSize: a page for each row of the log, and one for each
+// other change.
 func (w *writer) wrote(group []*write, pages int) {
 	for _, one := range group {
 		pages += one.events - 1
 	}
 	w.unmeasured += int64(pages) * pageSize
-	if w.unmoved += int64(pages) * pageSize; w.unmoved >= w.store.walSoft {
-		w.unmoved = 0
-		w.store.askMove(moveSome)
+	if w.sinceCheckpoint += int64(pages) * pageSize; w.sinceCheckpoint >= w.store.walCheckpointSize {
+		w.sinceCheckpoint = 0
+		w.store.requestCheckpoint(checkpointPassive)
 	}
 }
 
 // rollback undoes a failed transaction. SQLite has undone it already after
-// some errors; a connection that stays in doubt is closed, which undoes it too.
+// some errors; a connection that fails to roll back is closed, which undoes it too.
 func (w *writer) rollback(cause error) error {
 	w.version = 0
 	if _, err := w.conn.run("ROLLBACK"); err != nil {
@@ -212,12 +211,12 @@ func (w *writer) rollback(cause error) error {
 	return cause
 }
 
-// ready sees to a database that is still in its place, an open connection and a
-// log that is not too long. The log begins anew when the checkpointer has moved
-// nearly all of it, so that nobody waits long for the rest; where that does not
-// keep up, the writer stands still until it is empty.
+// ready checks that the database file is the one that was opened, connects if needed,
+// and bounds the length of the write-ahead log. The log restarts when checkpointLoop
+// has moved nearly all of it, so the wait for the rest is short. Where that does not
+// keep up, the writer empties the log itself.
 func (w *writer) ready() error {
-	if err := w.store.inPlace(); err != nil {
+	if err := w.store.checkFile(); err != nil {
 		return err
 	}
 	if w.conn == nil {
@@ -227,36 +226,36 @@ func (w *writer) ready() error {
 		}
 		w.conn, w.version = c, 0
 	}
-	if w.store.moved.Swap(false) {
-		// The few that are left. The next transaction begins the log anew.
-		_, _ = moveLog(w.conn)
+	if w.store.checkpointed.Swap(false) {
+		// Moves the rest. The next transaction restarts the log.
+		_, _ = passiveCheckpoint(w.conn)
 	}
-	if w.unmeasured < w.store.walSoft/walLooks {
+	if w.unmeasured < w.store.walCheckpointSize/walLooks {
 		return nil
 	}
 	size, now := w.store.walSize(), time.Now()
-	long, full := size > walFirm*w.store.walSoft, size >= w.store.walHard
+	long, full := size > walFirm*w.store.walCheckpointSize, size >= w.store.walMaxSize
 	if !long || !full && now.Before(w.nextTrim) {
 		w.unmeasured = 0
 		return nil
 	}
 	w.nextTrim = now.Add(checkpointEvery) // each try waits for readers a little
-	err := emptyLog(w.conn, false)
-	if full && w.store.walSize() >= w.store.walHard {
+	err := emptyWAL(w.conn, false)
+	if full && w.store.walSize() >= w.store.walMaxSize {
 		return logFull(err)
 	}
 	return nil
 }
 
-// logFull says why no commit is taken: err is what came of the attempt to empty
-// the log, nil when a reader was in the way.
+// logFull returns the error of a commit that is refused because the log is full. err is
+// that of the attempt to empty it, nil when a reader prevented that.
 func logFull(err error) error {
 	if err == nil {
 		return core.Errorf(core.CodeStoreFailed, "the write-ahead log is full because a reader of the database does not end").
 			WithHint("End other programs that have the database open.")
 	}
 	return core.Errorf(core.CodeStoreFailed, "the write-ahead log is full and cannot be moved into the database: %w", err).
-		WithHint("See whether the disk has room and is in order.")
+		WithHint("Check that the disk has free space and no errors.")
 }
 
 // walSize is the length of the write-ahead log in bytes.

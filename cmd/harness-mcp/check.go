@@ -26,7 +26,7 @@ type checkCmd struct {
 	Strict   bool   `help:"Fail if a checked provider is not ready."`
 }
 
-// checked is what check found of one provider.
+// checked is the result of check for one provider.
 type checked struct {
 	Provider string      `json:"provider"`
 	Name     string      `json:"name"`
@@ -35,8 +35,8 @@ type checked struct {
 	Probe    *probed     `json:"probe,omitempty"`
 }
 
-// Run says which agents are installed and ready, or why not. It never sends a
-// prompt to an account's model.
+// Run prints which agents are installed and ready, or why not. It never sends a prompt
+// to an account's model.
 func (k checkCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	log := slog.New(slog.DiscardHandler)
 	agents, err := c.agents()
@@ -91,7 +91,7 @@ func (k checkCmd) print(std stdio, found []checked) error {
 		for _, line := range f.details() {
 			fmt.Fprintf(std.out, "\n%s: %s", f.Provider, redact.Plain(line))
 		}
-		// All look in the same places: say them once.
+		// All search the same directories: print them once.
 		if at := strings.Join(f.Status.Searched, ", "); !f.Status.Ready && at != "" && !slices.Contains(searched, at) {
 			searched = append(searched, at)
 		}
@@ -110,10 +110,10 @@ func word(ready bool) string {
 	return "not ready"
 }
 
-// builtIn says whether the provider is part of this program.
+// builtIn reports whether the provider is part of this program.
 func (f checked) builtIn() bool { return f.Status.Ready && f.Status.Executable == "" }
 
-// version is that of the executable.
+// version returns the version of the executable.
 func (f checked) version() string {
 	if f.builtIn() {
 		return ""
@@ -121,7 +121,7 @@ func (f checked) version() string {
 	return f.Status.Version
 }
 
-// place is where the executable is, or how to get it.
+// place returns the path of the executable, or how to install it.
 func (f checked) place() string {
 	if f.Status.Executable == "" && f.Install != "" {
 		return "not found; to install it: " + f.Install
@@ -132,7 +132,7 @@ func (f checked) place() string {
 	return f.Status.Executable
 }
 
-// details are the lines that a person wants beside the table.
+// details returns the lines that are printed below the table.
 func (f checked) details() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
@@ -149,5 +149,5 @@ func (f checked) details() []string {
 	return out
 }
 
-// errNoLoopback says that a provider cannot be tried without an account.
+// errNoLoopback means that a provider cannot be tried without an account.
 var errNoLoopback = errors.New("this provider cannot be pointed at the built-in model")

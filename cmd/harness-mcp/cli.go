@@ -26,18 +26,18 @@ type cli struct {
 	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve MCP (the default)."`
-	Connect connectCmd `cmd:"" help:"Put stdin and stdout in front of a running server, so that work outlives the client."`
+	Connect connectCmd `cmd:"" help:"Connect stdin and stdout to a running server, so that work outlives the client."`
 	Demo    demoCmd    `cmd:"" help:"Show the main job end to end on the built-in scripted agent."`
-	Check   checkCmd   `cmd:"" help:"Say which agents are installed and ready, or why not."`
+	Check   checkCmd   `cmd:"" help:"Print which agents are installed and ready, or why not."`
 	Log     logCmd     `cmd:"" help:"Read a journal, live or ended, while a server runs or not."`
 	List    listCmd    `cmd:"" help:"List sessions, turns, requests or processes of a journal, with their ids."`
 	Respond respondCmd `cmd:"" help:"Answer a request of a running server, as the owner of its journal."`
 	Config  configCmd  `cmd:"" help:"Print the entry that puts this program into an MCP client."`
-	Reap    reapCmd    `cmd:"" help:"End what dead servers left behind, and say what it was."`
+	Reap    reapCmd    `cmd:"" help:"End the processes that dead servers left behind, and print them."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
-// Common are the flags of every command.
+// Common holds the flags of every command.
 type Common struct {
 	Config           string    `placeholder:"FILE" env:"HARNESS_MCP_CONFIG" help:"JSON file with flags by name (default ${config}, if it is there)."`
 	DB               string    `name:"db" placeholder:"PATH" default:"${state}" help:"Journal file (${default})."`
@@ -47,12 +47,12 @@ type Common struct {
 	MaxProcesses     int       `default:"256" help:"Live processes at most (${default})."`
 	MaxProcessesEach int       `name:"max-processes-per-owner" default:"0" placeholder:"N" help:"Live processes of one token's owner at most; 0 for no limit of its own (${default})."`
 	PathDir          []string  `placeholder:"DIR" help:"Where else to look for executables, after PATH. Repeatable."`
-	ProviderConfig   string    `placeholder:"FILE" help:"JSON file that adds or changes agents which speak the Agent Client Protocol."`
+	ProviderConfig   string    `placeholder:"FILE" help:"JSON file that adds or changes agents that use the Agent Client Protocol."`
 	AllowDir         []string  `placeholder:"DIR" help:"Confine the agents' directories to these. Repeatable; none means no limit."`
 	AllowExec        []string  `placeholder:"PROGRAM" help:"Confine start_process to these: names, paths or folders. Repeatable; none means no limit."`
 	Raw              string    `enum:"on,off" default:"on" help:"Keep the providers' own frames beside the events: on or off (${default})."`
 	Durability       string    `enum:"normal,full,off" default:"normal" help:"What a commit survives: normal (the end of the server), full (power loss) or off (nothing is stored) (${default})."`
-	StoreFailure     string    `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade goes on and says so, stop ends the session (${default})."`
+	StoreFailure     string    `enum:"degrade,stop" default:"degrade" help:"When the journal cannot be written: degrade continues without durability and reports it, stop ends the session (${default})."`
 	Retention        retention `default:"30d" placeholder:"AGE,SIZE" help:"What is kept of what has ended: an age (30d, 12h), a size of the whole journal (2GB), or both with a comma between (${default})."`
 	Tools            string    `enum:"all,core" default:"all" help:"Tools to offer: all, or core for delegation only (${default})."`
 	Otel             string    `name:"otel" placeholder:"URL" help:"Send OpenTelemetry spans to the collector at this address (http://127.0.0.1:4318), over HTTP. Off by default; they hold no prompts, output or secrets."`
@@ -70,7 +70,7 @@ func (c *Common) limits() core.Limits {
 	}
 }
 
-// defaultDB is the journal in the user's state directory.
+// defaultDB returns the path of the journal in the user's state directory.
 func defaultDB() string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if dir == "" {
@@ -83,7 +83,7 @@ func defaultDB() string {
 	return filepath.Join(dir, "harness-mcp", "journal.db")
 }
 
-// plain gives an error as a person should read it.
+// plain returns the text of an error for a terminal.
 func plain(err error) string {
 	var e *core.Error
 	if !errors.As(err, &e) {
@@ -91,7 +91,7 @@ func plain(err error) string {
 	}
 	s := e.Message
 	if e.Hint != "" {
-		s += "\n" + spoken(e.Hint)
+		s += "\n" + sentence(e.Hint)
 	}
 	return s
 }
@@ -104,7 +104,7 @@ func (versionCmd) Run(std stdio) error {
 	return err
 }
 
-// version is the module's version, as the Go tool stamped it.
+// version returns the module's version, as the Go tool stamped it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

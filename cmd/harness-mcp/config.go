@@ -13,9 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// maxSocketPath is the longest path of a socket that every system takes.
-const maxSocketPath = 103
-
 type configCmd struct {
 	Client     string `arg:"" enum:"claude,codex,vscode,cursor" help:"claude, codex, vscode or cursor."`
 	Background bool   `help:"Recommended: connect to a server in the background, which is started when none runs and outlives the client."`
@@ -24,18 +21,18 @@ type configCmd struct {
 	Address    string `placeholder:"ADDR" help:"With --background: where that server is, unix:PATH or HOST:PORT (unix:, with the path of socket beside the journal)."`
 }
 
-// Run prints the entry that puts this program into a client, with the time-out
+// Run prints the entry that adds this program to a client, with the time-out
 // and approval settings that long waits and unattended work need. The common
 // flags of this command line are in it.
 func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
 	// Typed: in a file or a variable, http is where serve listens.
-	if slices.ContainsFunc(typed(kctx), func(f *kong.Flag) bool { return f.Name == "http" || f.Name == "token-env" }) {
-		return k.overHTTP(std.out, given(kctx, k))
+	if slices.ContainsFunc(flagsOnCommandLine(kctx), func(f *kong.Flag) bool { return f.Name == "http" || f.Name == "token-env" }) {
+		return k.overHTTP(std.out, argvOf(kctx, k))
 	}
 	if err := c.dirsExist(); err != nil {
 		return err
 	}
-	argv, err := k.argv(c, given(kctx, k))
+	argv, err := k.argv(c, argvOf(kctx, k))
 	if err != nil {
 		return err
 	}
@@ -54,8 +51,8 @@ func (k *configCmd) Run(c *Common, std stdio, kctx *kong.Context) error {
 	return jsonEntry(std.out, "mcpServers", map[string]any{"command": cmd, "args": list(argv)})
 }
 
-// argv are the arguments with which a client starts this program: the common
-// flags, and the command. A client may start it in any folder.
+// argv returns the arguments with which a client starts this program: the common flags
+// and the command. Paths are absolute, since a client may start it in any folder.
 func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	db, err := filepath.Abs(c.DB)
 	if err != nil {
@@ -72,7 +69,7 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	}
 	switch {
 	case !k.Background && k.Address != "":
-		return nil, misused("Give --background too.", "--address is for --background")
+		return nil, usageErrorf("Give --background too.", "--address is for --background")
 	case !k.Background:
 		return argv, nil
 	}
@@ -80,7 +77,7 @@ func (k *configCmd) argv(c *Common, flags []string) ([]string, error) {
 	return append(argv, "connect", "--start", address), err
 }
 
-// absolute gives a flag that names a file or folder its whole path.
+// absolute returns a flag with the path that it names made absolute.
 func absolute(flag string) (string, error) {
 	name, path, _ := strings.Cut(flag, "=")
 	switch name {
@@ -91,7 +88,7 @@ func absolute(flag string) (string, error) {
 	return flag, nil
 }
 
-// address is where the server in the background is.
+// address returns the address of the server in the background.
 func (k *configCmd) address(db string) (string, error) {
 	address := k.Address
 	if address == "" {
@@ -106,12 +103,12 @@ func (k *configCmd) address(db string) (string, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err == nil && len(path) > maxSocketPath {
-		err = misused("Give a shorter one: --address unix:PATH.", "the path of a socket has %d bytes at most, %s has %d", maxSocketPath, path, len(path))
+		err = usageErrorf("Give a shorter one: --address unix:PATH.", "the path of a socket has %d bytes at most, %s has %d", maxSocketPath, path, len(path))
 	}
 	return unixScheme + path, err
 }
 
-// shellWords writes words as a shell reads them.
+// shellWords quotes words for a shell.
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -138,7 +135,7 @@ default_tools_approval_mode = "approve"
 	return err
 }
 
-// quoted gives a string or list as TOML and JSON both write it.
+// quoted encodes a string or list in a form that is both TOML and JSON.
 func quoted(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
@@ -158,8 +155,8 @@ func list(argv []string) []string {
 	return argv
 }
 
-// self is how a client starts this program: by its name when the PATH leads
-// here, by its path otherwise.
+// self returns the command by which a client starts this program: its name if PATH
+// finds it, else its path.
 func self() string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -175,7 +172,7 @@ func self() string {
 	return exe
 }
 
-// configPath is where a configuration file is looked for when none is named.
+// configPath returns the path of the configuration file when none is named.
 func configPath() string {
 	if p := os.Getenv("HARNESS_MCP_CONFIG"); p != "" {
 		return p
@@ -187,8 +184,8 @@ func configPath() string {
 	return filepath.Join(dir, "harness-mcp", "config.json")
 }
 
-// configFile finds the configuration file: the one that --config names, else
-// the one in the user's configuration directory.
+// configFile returns the configuration file: the one that --config names, else the one
+// in the user's configuration directory.
 func configFile(argv []string) (path string, named bool) {
 	for i, a := range argv {
 		if v, ok := strings.CutPrefix(a, "--config="); ok {
@@ -205,8 +202,8 @@ func configFile(argv []string) (path string, named bool) {
 }
 
 // fromFile reads flags from a JSON file: {"max-sessions": 8}. A flag on the
-// command line wins over an environment variable, that over the file, and the
-// file over the default. A key that is no flag is refused.
+// command line takes precedence over an environment variable, that over the file, and
+// the file over the default. A key that is no flag is refused.
 func fromFile(path string) (kong.Resolver, error) {
 	body, err := os.ReadFile(path)
 	if err != nil {
@@ -240,7 +237,8 @@ func (r *fileResolver) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve gives the file's value of a flag that nothing stronger sets.
+// Resolve returns the file's value of a flag that neither the command line nor the
+// environment sets.
 func (r *fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, env := range flag.Envs {
 		if _, set := os.LookupEnv(env); set {

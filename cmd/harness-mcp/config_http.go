@@ -10,13 +10,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-// defaultTokenEnv is where a client has the token when no variable is named.
+// defaultTokenEnv is the variable with the token when none is named.
 const defaultTokenEnv = "HARNESS_MCP_TOKEN"
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // overHTTP prints the entry of a server that is reached over HTTP. The token is
-// in a variable of the client's environment and nowhere else: entries are
+// read from the client's environment and is not in the entry, since entries are
 // copied, shown and committed.
 func (k *configCmd) overHTTP(w io.Writer, flags []string) error {
 	at, err := k.url(flags)
@@ -28,7 +28,7 @@ func (k *configCmd) overHTTP(w io.Writer, flags []string) error {
 		name = defaultTokenEnv
 	}
 	if !variableName.MatchString(name) {
-		return misused("Give the variable's name, not the token.", "--token-env is no name of an environment variable")
+		return usageErrorf("Give the variable's name, not the token.", "--token-env is no name of an environment variable")
 	}
 	fmt.Fprintf(w, "%s Start the client with %s set to the token.\n", map[bool]string{true: "#", false: "//"}[k.Client == "claude" || k.Client == "codex"], name)
 	header := func(value string) map[string]any {
@@ -62,19 +62,19 @@ tool_timeout_sec = 120
 default_tools_approval_mode = "approve"
 `
 
-// url is the server's, with the path at which it speaks MCP.
+// url returns the server's URL with the path of its MCP endpoint.
 func (k *configCmd) url(flags []string) (string, error) {
 	switch {
 	case k.HTTP == "":
-		return "", misused("Give --http URL too.", "--token-env is for --http")
+		return "", usageErrorf("Give --http URL too.", "--token-env is for --http")
 	case k.Background || k.Address != "":
-		return "", misused("Give --background for a server of your own, or --http for one that runs.", "--http goes with neither --background nor --address")
+		return "", usageErrorf("Give --background for a server of your own, or --http for one that runs.", "--http goes with neither --background nor --address")
 	case len(flags) > 0:
-		return "", misused("Give them to harness-mcp serve.", "%s is for the server, which this entry does not start", strings.SplitN(flags[0], "=", 2)[0])
+		return "", usageErrorf("Give them to harness-mcp serve.", "%s is for the server, which this entry does not start", strings.SplitN(flags[0], "=", 2)[0])
 	}
 	at, err := url.Parse(k.HTTP)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil {
-		return "", misused("Give it as the server prints it: http://127.0.0.1:7333/mcp.", "--http is no URL of a server")
+		return "", usageErrorf("Give it as the server prints it: http://127.0.0.1:7333/mcp.", "--http is no URL of a server")
 	}
 	if at.Path == "" || at.Path == "/" {
 		at.Path = transport.PathMCP

@@ -20,22 +20,14 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-const (
-	startTime = 20 * time.Second       // for a server to be ready
-	startPoll = 50 * time.Millisecond  // between looks whether it is
-	maxLog    = 8 << 20                // bytes of a background server's log before a new one is begun
-	logTail   = 2 << 10                // bytes of it that are shown when the server fails
-	lookTime  = 500 * time.Millisecond // for one look
-)
-
 type connectCmd struct {
 	Start     bool   `help:"Start a server in the background when none runs there. It goes on when this ends. One that runs keeps its own flags: those given here that differ are named."`
 	TokenFile string `placeholder:"FILE" help:"File whose first token is sent (token, beside the journal)."`
 	Address   string `arg:"" help:"Where the server is: HOST:PORT, unix:PATH, or a URL."`
 }
 
-// Run puts standard input and output in front of a running server, so that
-// work outlives the client that asked for it.
+// Run connects standard input and output to a running server, so that work outlives
+// the client that asked for it.
 func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Context) error {
 	remote, err := k.remote(c)
 	if err != nil {
@@ -45,11 +37,11 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 	if err != nil {
 		return err
 	}
-	if remote.inTheClear() {
-		h.Warn("the token travels in the clear: give an https URL", "server", remote.url)
+	if remote.isPlaintext() {
+		h.Warn("the token is sent unencrypted: give an https URL", "server", remote.url)
 	}
 	opts := transport.ConnectOptions{URL: remote.url + transport.PathMCP, Name: k.Address, Token: remote.token, TokenFrom: remote.file, Transport: remote.transport, Log: h}
-	if remote.here() {
+	if remote.isLocal() {
 		if opts.Directory, err = os.Getwd(); err != nil {
 			h.Warn("the server is not told in which folder the client is", "err", err)
 		}
@@ -62,7 +54,7 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 		k.compare(ctx, remote, own, std)
 		b := &background{
 			remote: remote,
-			argv:   slices.Concat([]string{"serve", "--http", k.Address}, given(kctx, k)),
+			argv:   slices.Concat([]string{"serve", "--http", k.Address}, argvOf(kctx, k)),
 			log:    serverLog(c),
 		}
 		if !strings.HasPrefix(k.Address, unixScheme) {
@@ -72,10 +64,10 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 			if err := b.start(ctx); err != nil {
 				return err
 			}
-			k.compare(ctx, remote, own, std) // another client's may have been faster
+			k.compare(ctx, remote, own, std) // another client may have started its server first
 			return nil
 		}
-	} else if own := typedOnly(settings(kctx), kctx); len(own) > 0 {
+	} else if own := settingsOnCommandLine(settings(kctx), kctx); len(own) > 0 {
 		k.compare(ctx, remote, own, std)
 	}
 	ctx, stop := transport.WatchParent(ctx)
@@ -85,14 +77,14 @@ func (k *connectCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.C
 	case err == nil || ctx.Err() != nil:
 		return nil
 	case errors.Is(err, transport.ErrNoServer) && !k.Start:
-		return &advised{err, "Give --start to have one started, or the address at which one runs."}
+		return &hintedError{err, "Give --start to have one started, or the address at which one runs."}
 	case errors.Is(err, transport.ErrNoServer):
 		return err
 	}
 	return fmt.Errorf("serving MCP: %w", err)
 }
 
-// remote is a server elsewhere.
+// remote is the server that connect calls.
 type remote struct {
 	url       string // without a path
 	token     string
@@ -100,15 +92,13 @@ type remote struct {
 	transport *http.Transport
 }
 
-// inTheClear says whether whoever is between here and the server can read the
-// token.
-func (r *remote) inTheClear() bool {
-	return r.token != "" && !strings.HasPrefix(r.url, "https://") && !r.here()
+// isPlaintext reports whether the token is sent unencrypted over a network.
+func (r *remote) isPlaintext() bool {
+	return r.token != "" && !strings.HasPrefix(r.url, "https://") && !r.isLocal()
 }
 
-// here says whether the server is on this machine, where a path means what it
-// means to us.
-func (r *remote) here() bool {
+// isLocal reports whether the server is on this machine, where paths mean the same.
+func (r *remote) isLocal() bool {
 	at, err := url.Parse(r.url)
 	if err != nil || at.Hostname() == "localhost" {
 		return err == nil
@@ -122,7 +112,7 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 		return nil, err
 	}
 	if path, ok := strings.CutPrefix(k.Address, unixScheme); ok {
-		return &remote{url: "http://localhost", transport: &http.Transport{DialContext: dialOwn(path)}}, ownSocket(path)
+		return &remote{url: "http://localhost", transport: &http.Transport{DialContext: dialPrivateSocket(path)}}, ownSocket(path)
 	}
 	r := &remote{url: "http://" + k.Address, transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}
 	if strings.Contains(k.Address, "://") {
@@ -137,13 +127,14 @@ func (k *connectCmd) remote(c *Common) (*remote, error) {
 	var err error
 	r.file = file
 	if r.token, err = transport.FirstToken(file); err != nil {
-		err = &advised{err, "Name a file with your token: --token-file FILE. The server says at its start where its tokens are."}
+		err = &hintedError{err, "Name a file with your token: --token-file FILE. The server says at its start where its tokens are."}
 	}
 	return r, err
 }
 
-// dialOwn connects to a socket, if it is not somebody else's by then.
-func dialOwn(path string) func(context.Context, string, string) (net.Conn, error) {
+// dialPrivateSocket connects to a socket that belongs to this user; it checks that at
+// each dial.
+func dialPrivateSocket(path string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if err := ownSocket(path); err != nil {
 			return nil, &net.OpError{Op: "dial", Net: "unix", Err: err}
@@ -152,7 +143,7 @@ func dialOwn(path string) func(context.Context, string, string) (net.Conn, error
 	}
 }
 
-// check refuses what is no address of a server.
+// check returns a usageError if Address is no address of a server.
 func (k *connectCmd) check() error {
 	_, socket, err := socketPath(k.Address)
 	scheme, _, isURL := strings.Cut(k.Address, "://")
@@ -163,13 +154,13 @@ func (k *connectCmd) check() error {
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(k.Address); err != nil || isURL {
-		return misused("Give HOST:PORT, unix:PATH, or without --start an http or https URL.", "%q is no address of a server", k.Address)
+		return usageErrorf("Give HOST:PORT, unix:PATH, or without --start an http or https URL.", "%q is no address of a server", k.Address)
 	}
 	return nil
 }
 
-// typed are the flags of this command line, without what a file says.
-func typed(kctx *kong.Context) (flags []*kong.Flag) {
+// flagsOnCommandLine returns the flags of this command line, without those of a file.
+func flagsOnCommandLine(kctx *kong.Context) (flags []*kong.Flag) {
 	for _, p := range kctx.Path {
 		if p.Flag != nil && !p.Resolved {
 			flags = append(flags, p.Flag)
@@ -178,12 +169,12 @@ func typed(kctx *kong.Context) (flags []*kong.Flag) {
 	return flags
 }
 
-// typedOnly leaves of settings those that this command line gives. A server that
-// is not started from here may be anybody's: what a file or a variable sets for
-// all commands says nothing about it.
-func typedOnly(all map[string]string, kctx *kong.Context) map[string]string {
+// settingsOnCommandLine returns the settings that this command line sets. Those of a
+// file or a variable are for all commands and do not describe a server that this
+// command does not start.
+func settingsOnCommandLine(all map[string]string, kctx *kong.Context) map[string]string {
 	own := map[string]string{}
-	for _, flag := range typed(kctx) {
+	for _, flag := range flagsOnCommandLine(kctx) {
 		if digest, ok := all[flag.Name]; ok {
 			own[flag.Name] = digest
 		}
@@ -191,14 +182,14 @@ func typedOnly(all map[string]string, kctx *kong.Context) map[string]string {
 	return own
 }
 
-// given are the common flags of this command line, for another one.
-func given(kctx *kong.Context, own any) (argv []string) {
+// argvOf returns the common flags of this command line, for another command.
+func argvOf(kctx *kong.Context, own any) (argv []string) {
 	skip := map[string]bool{}
 	t := reflect.TypeOf(own).Elem()
 	for i := range t.NumField() {
 		skip[strings.ToLower(t.Field(i).Name)] = true
 	}
-	for _, flag := range typed(kctx) {
+	for _, flag := range flagsOnCommandLine(kctx) {
 		if skip[strings.ReplaceAll(flag.Name, "-", "")] {
 			continue
 		}
@@ -241,7 +232,7 @@ func (b *background) start(ctx context.Context) error {
 			ended = nil // perhaps another one got the address: it has some time
 			deadline.Reset(startTime / 10)
 		case <-deadline.C:
-			return fmt.Errorf("the server did not become ready: %s", b.lastWords())
+			return fmt.Errorf("the server did not become ready: %s", b.stderrTail())
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -282,7 +273,7 @@ func (b *background) spawn() (ended <-chan struct{}, err error) {
 	return done, nil
 }
 
-// ready says whether a server answers and takes calls.
+// ready reports whether a server answers and takes calls.
 func (b *background) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -298,8 +289,8 @@ func (b *background) ready(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// lastWords is the end of the background server's log.
-func (b *background) lastWords() string {
+// stderrTail returns the end of the background server's log, at most logTail bytes.
+func (b *background) stderrTail() string {
 	text, err := os.ReadFile(b.log)
 	if err != nil {
 		return errors.Join(errors.New("it left no log"), err).Error()
@@ -308,5 +299,5 @@ func (b *background) lastWords() string {
 	return fmt.Sprintf("%s (%s)", strings.TrimSpace(string(text)), b.log)
 }
 
-// serverLog is where a server that connect starts writes its log.
+// serverLog returns the path of the log of a server that connect starts.
 func serverLog(c *Common) string { return filepath.Join(filepath.Dir(c.DB), "server.log") }

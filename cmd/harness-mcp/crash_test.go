@@ -74,7 +74,7 @@ func eventsOf(t *testing.T, s *sqlitestore.Store, id string) []core.Event {
 }
 
 // checkSession wants a journal in order, with one end for each turn that has
-// ended, and rows that say the same. It gives the ids of the events by seq, and
+// ended, and rows that say the same. It returns the ids of the events by seq, and
 // the turns.
 func checkSession(t *testing.T, s *sqlitestore.Store, rec core.SessionRecord, ended bool) (events map[uint64]string, turns []string) {
 	t.Helper()
@@ -111,8 +111,8 @@ func checkSession(t *testing.T, s *sqlitestore.Store, rec core.SessionRecord, en
 	return events, turns
 }
 
-// checkTale wants all that a client was told of a session.
-func checkTale(t *testing.T, s *sqlitestore.Store, id string, told *tale, ended bool) {
+// checkToldFacts wants all that a client was told of a session.
+func checkToldFacts(t *testing.T, s *sqlitestore.Store, id string, told *toldFacts, ended bool) {
 	t.Helper()
 	rec, err := s.Session(t.Context(), core.AllOwners, id)
 	switch {
@@ -147,13 +147,13 @@ func checkTale(t *testing.T, s *sqlitestore.Store, id string, told *tale, ended 
 // crashes are rounds of work and sudden death on one journal.
 type crashes struct {
 	db, cwd string
-	told    map[string]*tale // by session, of all rounds
-	known   map[string]bool  // sessions that an earlier round has looked at
+	told    map[string]*toldFacts // by session, of all rounds
+	known   map[string]bool       // sessions that an earlier round has looked at
 }
 
 // TestNothingThatWasShownIsLostWhenAServerIsKilled kills busy servers at random
 // moments, again and again on the same journal. The first half of the rounds
-// share one, which grows; the others begin anew now and then.
+// share one, which grows; the others restart now and then.
 func TestNothingThatWasShownIsLostWhenAServerIsKilled(t *testing.T) {
 	const anew = 10
 	rounds := amount(t, "CRASHES", 5)
@@ -163,7 +163,7 @@ func TestNothingThatWasShownIsLostWhenAServerIsKilled(t *testing.T) {
 			if c != nil {
 				c.rest(t)
 			}
-			c = &crashes{db: filepath.Join(t.TempDir(), "journal.db"), cwd: t.TempDir(), told: map[string]*tale{}, known: map[string]bool{}}
+			c = &crashes{db: filepath.Join(t.TempDir(), "journal.db"), cwd: t.TempDir(), told: map[string]*toldFacts{}, known: map[string]bool{}}
 		}
 		if !t.Run(fmt.Sprint("round ", n), func(t *testing.T) { c.round(t, n) }) {
 			c.keep(t)
@@ -184,7 +184,7 @@ func (c *crashes) round(t *testing.T, n int) {
 	}
 	t.Logf("%s: killed %v after its start, and another %v after its opening", durability, boot, life)
 	c.dieAtBoot(t, boot, durability)
-	v := startVictim(t, c.db, durability...)
+	v := startKilledServer(t, c.db, durability...)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var group sync.WaitGroup
@@ -230,24 +230,24 @@ const sample = 20
 
 // look checks what a round wrote and some of what was there before. It does so
 // on a copy, so that the next server meets the files as the dead one left them.
-func (c *crashes) look(t *testing.T, told map[string]*tale) {
+func (c *crashes) look(t *testing.T, told map[string]*toldFacts) {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	c.copyTo(t, copied)
 	withJournal(t, copied, func(s *sqlitestore.Store) {
 		for id, story := range told {
-			checkTale(t, s, id, story, false)
+			checkToldFacts(t, s, id, story, false)
 		}
 		for _, rec := range sessionsOf(t, s, c.known) {
 			if id := rec.Session.ID; told[id] == nil { // its start was not answered any more
 				checkSession(t, s, rec, false)
-				c.told[id] = &tale{}
+				c.told[id] = &toldFacts{}
 			}
 		}
 		older := slices.Collect(maps.Keys(c.known))
 		rand.Shuffle(len(older), func(i, j int) { older[i], older[j] = older[j], older[i] })
 		for _, id := range older[:min(sample, len(older))] {
-			checkTale(t, s, id, c.told[id], false)
+			checkToldFacts(t, s, id, c.told[id], false)
 		}
 	})
 	for id := range c.told {
@@ -258,7 +258,7 @@ func (c *crashes) look(t *testing.T, told map[string]*tale) {
 // rest wants the next server to need no repair: it finds everything, at rest.
 func (c *crashes) rest(t *testing.T) {
 	t.Helper()
-	v := startVictim(t, c.db)
+	v := startKilledServer(t, c.db)
 	v.ask(t.Context(), "list", args{"kind": "sessions"})
 	events, failed := 0, 0
 	journalOf(t, c.db, func(s *sqlitestore.Store, sessions []core.SessionRecord) {
@@ -266,7 +266,7 @@ func (c *crashes) rest(t *testing.T) {
 			checkSession(t, s, rec, true)
 		}
 		for id, story := range c.told {
-			checkTale(t, s, id, story, true)
+			checkToldFacts(t, s, id, story, true)
 			if events += len(story.events); story.failed {
 				failed++
 			}
@@ -322,13 +322,13 @@ func TestTenServersShareAJournal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var group sync.WaitGroup
-	start := func(n int) *victim {
-		v := startVictim(t, db, "--durability", durabilities[n%len(durabilities)])
+	start := func(n int) *killedServer {
+		v := startKilledServer(t, db, "--durability", durabilities[n%len(durabilities)])
 		group.Go(func() { v.live(ctx, cwd) })
 		return v
 	}
 	var starting sync.WaitGroup
-	servers := make([]*victim, 10)
+	servers := make([]*killedServer, 10)
 	for i := range servers { // all at once, on an empty directory
 		starting.Go(func() { servers[i] = start(i) })
 	}
@@ -365,7 +365,7 @@ func TestTenServersShareAJournal(t *testing.T) {
 	}
 	cancel()
 	group.Wait()
-	c := &crashes{db: db, told: map[string]*tale{}}
+	c := &crashes{db: db, told: map[string]*toldFacts{}}
 	for _, v := range all {
 		maps.Copy(c.told, v.told)
 	}

@@ -22,8 +22,8 @@ type demoCmd struct {
 	Live     bool   `help:"With a real provider: its own account and model, which may cost something."`
 }
 
-// Run plays the main job through the real MCP surface, on a journal of its
-// own, and prints every call and reply as a client gets them.
+// Run executes the main scenario through the MCP surface, on a temporary journal, and
+// prints every call and reply as a client gets them.
 func (k demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	dir, err := os.MkdirTemp("", "harness-mcp-demo-")
 	if err != nil {
@@ -37,7 +37,7 @@ func (k demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	own := *c
 	own.DB = filepath.Join(dir, "journal.db")
-	h, err := build(ctx, &own, std.err)
+	h, err := newApp(ctx, &own, std.err)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (k demoCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	return errors.Join(d.play(ctx), stop())
 }
 
-// script is what a demonstration asks of its agent.
+// script holds the prompts of a demonstration.
 type script struct {
 	provider, about, cwd string
 	env                  map[string]string
@@ -79,7 +79,7 @@ func (k demoCmd) script(c *Common, dir string) (s script, end func() error, err 
 		return s, end, err
 	}
 	if !slices.Contains(known, k.Provider) {
-		return s, end, misused("Providers: "+strings.Join(known, ", ")+". harness-mcp check shows which are ready.", "there is no provider %q", k.Provider)
+		return s, end, usageErrorf("Providers: "+strings.Join(known, ", ")+". harness-mcp check shows which are ready.", "there is no provider %q", k.Provider)
 	}
 	if k.Live {
 		s.about = "the real " + k.Provider + ", with its own account"
@@ -89,7 +89,7 @@ func (k demoCmd) script(c *Common, dir string) (s script, end func() error, err 
 	}
 	l, ok := providers.Loopbacks[k.Provider]
 	if !ok {
-		return s, end, misused("Give --live to play with its own account, which may cost something. "+tryHelp, "%s: %w", k.Provider, errNoLoopback)
+		return s, end, usageErrorf("Give --live to play with its own account, which may cost something. "+tryHelp, "%s: %w", k.Provider, errNoLoopback)
 	}
 	model, err := modelserver.Start()
 	if err != nil {
@@ -103,7 +103,7 @@ func (k demoCmd) script(c *Common, dir string) (s script, end func() error, err 
 	return s, end, err
 }
 
-// names are the providers that there are, by name.
+// names returns the names of the providers.
 func names(c *Common) (out []string, err error) {
 	agents, err := c.agents()
 	if err != nil {
@@ -115,7 +115,7 @@ func names(c *Common) (out []string, err error) {
 	return out, nil
 }
 
-// demonstration is a scripted caller that shows what it does.
+// demonstration is a scripted caller that prints its calls.
 type demonstration struct {
 	*client
 	out    io.Writer
@@ -186,7 +186,7 @@ func (d *demonstration) play(ctx context.Context) error {
 
 type args = map[string]any
 
-// step says what is done, does it and shows what came back.
+// step prints why, calls the tool, and prints call and reply.
 func (d *demonstration) step(ctx context.Context, why, tool string, a args) (handle, error) {
 	shown, err := json.Marshal(a)
 	if err != nil {

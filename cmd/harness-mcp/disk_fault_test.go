@@ -19,7 +19,7 @@ import (
 // TestASlowDiskMakesCallsSlowAndNothingElse has every commit take 300 ms.
 func TestASlowDiskMakesCallsSlowAndNothingElse(t *testing.T) {
 	const commit = 300 * time.Millisecond
-	v, disk := startTrapped(t, filepath.Join(t.TempDir(), "journal.db"), "--durability", "full") // the other does not sync each commit
+	v, disk := startWithFaults(t, filepath.Join(t.TempDir(), "journal.db"), "--durability", "full") // the other does not sync each commit
 	held := v.started(t)
 	_, met := disk.on(fault{calls: syncs, delay: commit})
 	turn := v.within(t, 20*commit, "send_message", args{"session_id": held, "prompt": "slow 60000\nsay never"})
@@ -58,7 +58,7 @@ func TestASlowDiskMakesCallsSlowAndNothingElse(t *testing.T) {
 // commits take no longer than a few of them.
 func TestASlowDiskIsNotWaitedForByCommitsThatPromiseNoPower(t *testing.T) {
 	const aSync, turns = time.Second, 40
-	v, disk := startTrapped(t, filepath.Join(t.TempDir(), "journal.db"), "--durability", "normal")
+	v, disk := startWithFaults(t, filepath.Join(t.TempDir(), "journal.db"), "--durability", "normal")
 	id := v.started(t)
 	_, met := disk.on(fault{calls: syncs, delay: aSync})
 	begin := time.Now()
@@ -87,11 +87,11 @@ func TestADiskThatFailsInMidRunIsLivedThrough(t *testing.T) {
 			"no sync": {calls: syncs, err: unix.EIO},
 		} {
 			t.Run(durability+", "+name, func(t *testing.T) {
-				v, disk := startTrapped(t, filepath.Join(t.TempDir(), "journal.db"), "--durability", durability)
+				v, disk := startWithFaults(t, filepath.Join(t.TempDir(), "journal.db"), "--durability", durability)
 				id, p := v.started(t), v.watched(t)
 				stop, met := disk.onEmptyLog(t, f)
 				afterwards := endsOnceStored(t, v, p)
-				goesOnAndComesBack(t, v, id, stop)
+				checkDegradedAndRecovers(t, v, id, stop)
 				afterwards()
 				if met() == 0 {
 					t.Error("nothing has failed")
@@ -108,7 +108,7 @@ func TestAFailureToMoveTheLogIsSurvived(t *testing.T) {
 	for _, durability := range durabilities {
 		t.Run(durability, func(t *testing.T) {
 			db := filepath.Join(t.TempDir(), "journal.db")
-			v, disk := startTrapped(t, db, "--durability", durability)
+			v, disk := startWithFaults(t, db, "--durability", durability)
 			id := v.started(t)
 			emptyLog(t, db)
 			stop, met := disk.on(fault{calls: slices.Concat(writes, syncs), file: "db", err: unix.EIO})
@@ -132,7 +132,7 @@ func TestAFailureToMoveTheLogIsSurvived(t *testing.T) {
 			waitFor(t, "a word that it is over", func() bool { return strings.Contains(v.Stderr(), "moved into the database again") })
 			v.watch(t.Context(), id)
 			v.kill(t)
-			withJournal(t, db, func(s *sqlitestore.Store) { checkTale(t, s, id, v.told[id], false) })
+			withJournal(t, db, func(s *sqlitestore.Store) { checkToldFacts(t, s, id, v.told[id], false) })
 		})
 	}
 }
@@ -155,14 +155,14 @@ func TestAServerThatDiesOnADiskThatFailsHasNotLied(t *testing.T) {
 			"the disk is full":            {calls: writes, err: unix.ENOSPC},
 			"no file can be cut":          {calls: cuts, err: unix.EIO},
 		} {
-			t.Run(durability+", "+name, func(t *testing.T) { t.Parallel(); diesHonestly(t, durability, f) })
+			t.Run(durability+", "+name, func(t *testing.T) { t.Parallel(); checkCrashWithFault(t, durability, f) })
 		}
 	}
 }
 
-func diesHonestly(t *testing.T, durability string, f fault) {
+func checkCrashWithFault(t *testing.T, durability string, f fault) {
 	db := filepath.Join(t.TempDir(), "journal.db")
-	v, disk := startTrapped(t, db, "--durability", durability)
+	v, disk := startWithFaults(t, db, "--durability", durability)
 	id := v.started(t)
 	v.turn(t.Context(), "send_message", id, "slow 20\nstream 100")
 	v.turn(t.Context(), "follow_up", id, "slow 1200\nsay while the log is moved\nslow 20\nstream 20")
@@ -188,10 +188,10 @@ func diesHonestly(t *testing.T, durability string, f fault) {
 	if told.lossy {
 		reason = core.ReasonDurabilityLost
 	}
-	next := startVictim(t, db, "--durability", durability)
+	next := startKilledServer(t, db, "--durability", durability)
 	if g, _ := next.ask(t.Context(), "inspect", args{"id": id}); g.Reason != string(reason) && f.step == 0 { // else it may have recovered since
 		t.Errorf("the next server says %s, %q, want %q", g.Status, g.Reason, reason)
 	}
 	next.kill(t)
-	withJournal(t, db, func(s *sqlitestore.Store) { checkTale(t, s, id, told, true) })
+	withJournal(t, db, func(s *sqlitestore.Store) { checkToldFacts(t, s, id, told, true) })
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// versionFlag prints the version and ends, as programs do.
+// versionFlag prints the version and exits.
 type versionFlag bool
 
-// BeforeReset is called when the flag is given, whatever else is.
+// BeforeReset is called by kong when the flag is given, before other checks.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	err := versionCmd{}.Run(stdio{out: app.Stdout})
 	app.Exit(exitOK)
 	return err
 }
 
-// asked turns "help" and "help COMMAND" into the flag.
+// asked rewrites "help" and "help COMMAND" to the flag.
 func asked(args []string) []string {
 	if len(args) == 0 || args[0] != "help" {
 		return args
@@ -38,7 +38,7 @@ var matters = map[string][]string{
 }
 
 // printHelp shows a command's own flags first, and of the common ones those that
-// matter to it. The others are taken all the same: a file or a variable may set
+// matter to it. The others are accepted too, since a file or a variable may set
 // them for all commands.
 func printHelp(o kong.HelpOptions, kctx *kong.Context) error {
 	title, shown, some := "Server flags:", []string(nil), false

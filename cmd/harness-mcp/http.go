@@ -17,55 +17,54 @@ import (
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
-// httpFlags are the flags of a server that is reached over HTTP.
+// httpFlags holds the flags of a server over HTTP.
 type httpFlags struct {
 	HTTP        string `name:"http" placeholder:"ADDR" help:"Serve streamable HTTP at /mcp of this address (127.0.0.1:7333) or socket (unix:PATH), not stdin and stdout."`
 	TokenFile   string `placeholder:"FILE" help:"Who may call: lines of NAME TOKEN; a token alone is the name local. Made with one token if it is not there (token, beside the journal)."`
 	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"Certificate, for HTTPS."`
 	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"Its key."`
-	BehindProxy bool   `help:"A proxy in front ends TLS: any Host is served, and other addresses than loopback without TLS."`
+	BehindProxy bool   `help:"A proxy in front terminates TLS: any Host is served, and other addresses than loopback without TLS."`
 }
 
 // check refuses flags on the command line that would silently do nothing:
-// whoever gives a token or a certificate means to be protected by it. A file or
-// a variable may set them for other commands.
+// a token or a certificate without --http would protect nothing. A file or a variable
+// may set them for other commands.
 func (f *httpFlags) check(typed []*kong.Flag) error {
 	socket := strings.HasPrefix(f.HTTP, unixScheme)
 	for _, flag := range typed {
 		switch flag.Name {
 		case "token-file", "tls-cert", "tls-key", "behind-proxy":
 			if f.HTTP == "" {
-				return misused("Give --http ADDR too.", "--%s is for a server on HTTP", flag.Name)
+				return usageErrorf("Give --http ADDR too.", "--%s is for a server on HTTP", flag.Name)
 			}
 			if socket {
-				return misused("Its mode keeps others away. Leave the flag out, or give --http HOST:PORT.", "--%s does nothing on a socket", flag.Name)
+				return usageErrorf("Its mode keeps others away. Leave the flag out, or give --http HOST:PORT.", "--%s does nothing on a socket", flag.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// unixScheme begins an address that is a socket's path.
+// unixScheme is the prefix of an address that is the path of a socket.
 const unixScheme = "unix:"
 
-// socketPath is the path in the address of a socket; ok is false for another
-// kind of address. What is no path is refused: the kernel would take an empty
-// one, and one that begins with @, for a name without a file, which everybody
-// on the machine may open.
+// socketPath returns the path in the address of a socket; ok is false for another kind
+// of address. It refuses an empty path and one that begins with @: the kernel takes
+// them for an abstract name, which every user of the machine may open.
 func socketPath(address string) (path string, ok bool, err error) {
 	path, ok = strings.CutPrefix(address, unixScheme)
 	if ok && (path == "" || path[0] == '@') {
-		err = misused("Give "+unixScheme+"PATH, with the path of a file that is yours, as unix:/home/me/harness.sock.", "%s is no path of a socket", address)
+		err = usageErrorf("Give "+unixScheme+"PATH, with the path of a file that is yours, as unix:/home/me/harness.sock.", "%s is no path of a socket", address)
 	}
 	return path, ok, err
 }
 
-// noAddress says that an address cannot be read.
-func noAddress(given string, err error) error {
-	return misused("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", given, err)
+// addressError means that an address cannot be read.
+func addressError(given string, err error) error {
+	return usageErrorf("Give HOST:PORT, as 127.0.0.1:7333, or unix:PATH.", "--http %q is no address: %w", given, err)
 }
 
-// tokenFile is where the tokens are.
+// tokenFile returns the path of the tokens.
 func tokenFile(given string, c *Common) string {
 	if given != "" {
 		return given
@@ -73,7 +72,7 @@ func tokenFile(given string, c *Common) string {
 	return filepath.Join(filepath.Dir(c.DB), "token")
 }
 
-// listener is an address that is served, and who may call there.
+// listener is an address that is served, with its tokens.
 type listener struct {
 	net.Listener
 	url    string
@@ -82,10 +81,10 @@ type listener struct {
 	file   string            // where the tokens are
 }
 
-// listen opens the address of the flags, if it is safe to.
+// listen opens the address of the flags, after the checks of checkExposure.
 func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if (f.TLSCert == "") != (f.TLSKey == "") {
-		return nil, misused("Give both, or neither.", "--tls-cert and --tls-key go together")
+		return nil, usageErrorf("Give both, or neither.", "--tls-cert and --tls-key go together")
 	}
 	path, ok, err := socketPath(f.HTTP)
 	if err != nil {
@@ -100,10 +99,10 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	}
 	addr, err := net.ResolveTCPAddr("tcp", f.HTTP)
 	if err != nil {
-		return nil, noAddress(f.HTTP, err)
+		return nil, addressError(f.HTTP, err)
 	}
 	if !addr.IP.IsLoopback() {
-		if err := f.mayBeReached(c); err != nil {
+		if err := f.checkExposure(c); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +114,7 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if f.TLSCert != "" {
 		cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
 		if err != nil {
-			return nil, misused("--tls-cert and --tls-key name files in PEM form; the key must not be encrypted.", "reading the certificate: %w", err)
+			return nil, usageErrorf("--tls-cert and --tls-key name files in PEM form; the key must not be encrypted.", "reading the certificate: %w", err)
 		}
 		tlsConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		l.url = "https://"
@@ -136,9 +135,9 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	return l, nil
 }
 
-// mayBeReached says whether a server may be reached from other machines: what
-// it starts must be confined, and tokens must not travel in the clear.
-func (f *httpFlags) mayBeReached(c *Common) error {
+// checkExposure returns a usageError if a server that other machines can reach is not
+// confined to directories and executables, or would receive tokens without TLS.
+func (f *httpFlags) checkExposure(c *Common) error {
 	var lacks []string
 	if len(c.AllowDir) == 0 {
 		lacks = append(lacks, "--allow-dir")
@@ -152,11 +151,11 @@ func (f *httpFlags) mayBeReached(c *Common) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return misused("Give them, or serve this machine only: --http 127.0.0.1:PORT, or --http unix:PATH.",
+	return usageErrorf("Give them, or serve this machine only: --http 127.0.0.1:PORT, or --http unix:PATH.",
 		"%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
 }
 
-// serveHTTP speaks MCP with everybody who has a token.
+// serveHTTP serves MCP to callers with a token until ctx ends.
 func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, own map[string]string) (err error) {
 	if err := c.dirsExist(); err != nil {
 		return err
@@ -165,7 +164,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, ow
 	if err != nil {
 		return err
 	}
-	h, err := build(ctx, c, errw)
+	h, err := newApp(ctx, c, errw)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -186,8 +185,8 @@ func (f *httpFlags) serveHTTP(ctx context.Context, c *Common, errw io.Writer, ow
 	return transport.ServeHTTP(ctx, l, handler)
 }
 
-// listenUnix listens on a socket that only its owner can open. A socket that a
-// dead server left behind is replaced, that of a living one is not.
+// listenUnix listens on a socket that only its owner can open. The socket
+// of a server that is gone is replaced, that of a running one is not.
 func listenUnix(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

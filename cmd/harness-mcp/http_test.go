@@ -92,20 +92,20 @@ func serve(t testing.TB, dir string, flags ...string) *served {
 	return s
 }
 
-// person is a client with a token.
-type person struct {
+// testClient is a client with a token.
+type testClient struct {
 	*mcptest.Client
 	t testing.TB
 }
 
-func (s *served) as(token string) *person {
+func (s *served) as(token string) *testClient {
 	s.t.Helper()
 	c := mcptest.Connect(s.t, transport.ConnectOptions{URL: s.url, Token: token})
 	c.Initialize(s.t.Context())
-	return &person{c, s.t}
+	return &testClient{c, s.t}
 }
 
-func (p *person) try(tool string, a args) (got, mcptest.Result) {
+func (p *testClient) try(tool string, a args) (got, mcptest.Result) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
@@ -120,7 +120,7 @@ func (p *person) try(tool string, a args) (got, mcptest.Result) {
 	return g, res
 }
 
-func (p *person) must(tool string, a args) got {
+func (p *testClient) must(tool string, a args) got {
 	p.t.Helper()
 	g, res := p.try(tool, a)
 	if res.IsError {
@@ -206,7 +206,7 @@ func TestNobodyHearsOfTheResourcesOfAnother(t *testing.T) {
 	alice, bob := s.as("alice-token"), s.as("bob-token")
 	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID
 	uri := "harness://sessions/" + session
-	for _, p := range []*person{alice, bob} {
+	for _, p := range []*testClient{alice, bob} {
 		_ = p.Do(t.Context(), "resources/subscribe", args{"uri": uri}, nil) // bob's may be refused
 	}
 	if err := bob.Do(t.Context(), "resources/read", args{"uri": uri}, nil); err == nil {
@@ -229,11 +229,11 @@ func TestNobodyHearsOfTheResourcesOfAnother(t *testing.T) {
 // round of a call to the next to other calls and to another person.
 func TestTheStateOfACallServesNobodyElse(t *testing.T) {
 	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"))
-	modern := func(token string) *person {
+	modern := func(token string) *testClient {
 		c := mcptest.Connect(t, transport.ConnectOptions{URL: s.url, Token: token})
 		c.Capabilities = args{"elicitation": args{"form": args{}}}
 		c.Discover(t.Context())
-		return &person{c, t}
+		return &testClient{c, t}
 	}
 	alice, bob := modern("alice-token"), modern("bob-token")
 	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir(), "answer_by": "user"}).SessionID
@@ -257,7 +257,7 @@ func TestTheStateOfACallServesNobodyElse(t *testing.T) {
 			Outcome string `json:"outcome"`
 		} `json:"structuredContent"`
 	}
-	call := func(p *person, a args, state string, answers args) (got round) {
+	call := func(p *testClient, a args, state string, answers args) (got round) {
 		t.Helper()
 		params := args{"name": "await", "arguments": a}
 		if state != "" {
@@ -351,7 +351,7 @@ func TestAServerThatOthersCanReachMustBeConfined(t *testing.T) {
 	}{
 		"bare":               {[]string{"--http=0.0.0.0:0"}, []string{"--allow-dir", "--allow-exec", "--tls-cert"}},
 		"unconfined":         {[]string{"--http=0.0.0.0:0", "--behind-proxy"}, []string{"--allow-dir", "--allow-exec"}},
-		"in the clear":       {[]string{"--http=0.0.0.0:0", "--allow-dir", t.TempDir(), "--allow-exec", "true"}, []string{"--behind-proxy"}},
+		"without TLS":        {[]string{"--http=0.0.0.0:0", "--allow-dir", t.TempDir(), "--allow-exec", "true"}, []string{"--behind-proxy"}},
 		"half a certificate": {[]string{"--http=127.0.0.1:0", "--tls-cert", cert}, []string{"--tls-key"}},
 		"no address":         {[]string{"--http=nonsense"}, []string{"--http"}},
 		"behind a proxy":     {[]string{"--http=0.0.0.0:0", "--behind-proxy", "--allow-dir", t.TempDir(), "--allow-exec", "true"}, nil},
@@ -462,13 +462,13 @@ func end(t testing.TB, pid int) {
 	}
 }
 
-func (b *background) connect() (*person, *exec.Cmd) {
+func (b *background) connect() (*testClient, *exec.Cmd) {
 	b.t.Helper()
 	cmd := exec.Command(binary, "--db", filepath.Join(b.dir, "journal.db"), "connect", "--start", b.address)
 	cmd.Env = clean(b.t)
 	c := mcptest.Start(b.t, cmd)
 	c.Initialize(b.t.Context())
-	return &person{c, b.t}, cmd
+	return &testClient{c, b.t}, cmd
 }
 
 func TestWorkOutlivesAClientThatIsKilled(t *testing.T) {
@@ -505,7 +505,7 @@ func TestWorkOutlivesAClientThatIsKilled(t *testing.T) {
 func TestClientsThatStartTogetherShareOneServer(t *testing.T) {
 	b := inBackground(t)
 	const clients = 4
-	people := make(chan *person, clients)
+	people := make(chan *testClient, clients)
 	for range clients {
 		go func() {
 			p, _ := b.connect()
@@ -570,7 +570,7 @@ func TestATokenThatTravelsInTheClearIsWarnedOf(t *testing.T) {
 		cmd := exec.Command(binary, "connect", "--token-file", tokens(t, "a-token\n"), address)
 		cmd.Env = clean(t)
 		out, err := cmd.CombinedOutput() // its input has ended already
-		if err != nil || strings.Contains(string(out), "in the clear") != warned || strings.Contains(string(out), "a-token") {
+		if err != nil || strings.Contains(string(out), "unencrypted") != warned || strings.Contains(string(out), "a-token") {
 			t.Errorf("%s: %v, %s", address, err, out)
 		}
 	}

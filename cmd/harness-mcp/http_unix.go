@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockFile waits for the exclusive lock on a file, which it makes if need be.
+// lockFile waits for the exclusive lock on a file, which it creates if needed.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -22,19 +22,19 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// listenPrivate listens on a socket with mode 0600 from its first moment.
+// listenPrivate listens on a socket that is created with mode 0600.
 func listenPrivate(path string) (net.Listener, error) {
 	defer syscall.Umask(syscall.Umask(0o177))
 	return net.Listen("unix", path)
 }
 
-// detached are the attributes of a process that outlives this one, its
-// terminal and its group.
+// detached returns the attributes of a process that outlives this one, its terminal and
+// its group.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// ownSocket refuses a socket of somebody else: whoever was first at a path in a
-// folder for everybody would be told the prompts. One that is not there is
-// nobody's yet.
+// ownSocket returns an error for a socket of another user: in a shared folder another
+// user could create the socket first and receive the prompts. A missing socket is no
+// error.
 func ownSocket(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,15 +13,12 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// maxRowText bounds what a row says of a resource, in characters.
-const maxRowText = 60
-
 type listCmd struct {
 	Kind  string `arg:"" optional:"" enum:",sessions,turns,requests,processes" default:"" help:"sessions, turns, requests or processes, ended ones too. Without it: what is live now."`
 	Limit int    `default:"50" placeholder:"N" help:"Rows of a kind at most, newest first (${default})."`
 }
 
-// kinds are the kinds of resources, and what a person can do with the ids.
+// kinds lists the kinds of resources, and what their ids are for.
 var kinds = []struct {
 	word string
 	kind core.ResourceKind
@@ -37,9 +34,9 @@ var kinds = []struct {
 // resources.
 func (l listCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	if l.Limit < 1 {
-		return misused(tryHelp, "--limit: %d is less than 1", l.Limit)
+		return usageErrorf(tryHelp, "--limit: %d is less than 1", l.Limit)
 	}
-	h, err := reader(ctx, c, std.err)
+	h, err := newReadOnlyApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}
@@ -96,7 +93,7 @@ func printRows(w io.Writer, word string, page core.ListResult) error {
 	return nil
 }
 
-// rowOf is a resource as a row of a table.
+// rowOf returns a resource as a row of a table.
 func rowOf(r core.Resource) (id, status string, at time.Time, about string) {
 	switch r.Kind {
 	case core.KindSession:
@@ -113,7 +110,8 @@ func rowOf(r core.Resource) (id, status string, at time.Time, about string) {
 	return p.ID, string(p.Status), p.CreatedAt, p.Executable + " " + strings.Join(p.Argv, " ")
 }
 
-// oneLine shortens what agents wrote to what a terminal shows and does not obey.
+// oneLine returns text of an agent as one line of at most maxRowText characters,
+// without control characters.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if r := []rune(s); len(r) > maxRowText {

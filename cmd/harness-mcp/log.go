@@ -13,9 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
-// followEvery is how often a journal that another server writes is looked at.
-const followEvery = 200 * time.Millisecond
-
 type logCmd struct {
 	ID     string `arg:"" help:"A session, turn or process."`
 	Follow bool   `short:"f" help:"Go on until it has ended."`
@@ -25,7 +22,7 @@ type logCmd struct {
 // Run prints a journal, live or ended, while a server runs or not. It reads as
 // the file's owner: every owner's resources.
 func (l logCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
-	h, err := reader(ctx, c, std.err)
+	h, err := newReadOnlyApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}
@@ -71,7 +68,7 @@ func (l logCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	}
 }
 
-// ended says that nothing more can come, short of a resume.
+// ended means that nothing more can come, short of a resume.
 func ended(r core.Resource) bool {
 	if r.Kind == core.KindSession {
 		return !r.Session.Session.Status.Live()
@@ -79,14 +76,14 @@ func ended(r core.Resource) bool {
 	return r.Done()
 }
 
-// more says whether something came between the last page and the end.
-func (h *house) more(ctx context.Context, id string, after uint64) bool {
+// more reports whether something came between the last page and the end.
+func (h *app) more(ctx context.Context, id string, after uint64) bool {
 	p, err := h.harness.Replay(ctx, core.AllOwners, core.ReplayRequest{ID: id, After: after, Limit: 1})
 	return err == nil && len(p.Events) > 0
 }
 
-// print shows a page and gives the cursor behind it. What agents and processes
-// wrote may hold sequences that a terminal obeys: those are spelled out.
+// print shows a page and returns the cursor behind it. What agents and processes
+// wrote may hold terminal control sequences: those are printed escaped.
 func (l logCmd) print(w io.Writer, r reply, after uint64) (uint64, bool, error) {
 	var page struct {
 		Cursor uint64            `json:"cursor"`

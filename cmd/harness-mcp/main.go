@@ -29,7 +29,8 @@ const (
 
 func main() {
 	process.Init() // this program is also the guard of the commands it starts
-	// A client that is gone must not end us before the agents are stopped.
+	// A broken pipe to the client must not end the server before the agents are
+	// stopped.
 	// (Not signal.Ignore: children would inherit that.)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -38,7 +39,7 @@ func main() {
 	os.Exit(code)
 }
 
-// stdio is where a command reads and writes.
+// stdio holds the streams of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
@@ -93,5 +94,5 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return exitOK
 }
 
-// errSilent fails a command that has already said why.
+// errSilent is the error of a command that has already printed why it failed.
 var errSilent = errors.New("failed")

@@ -94,7 +94,7 @@ func orphanRound(t *testing.T, db, end string, after time.Duration) {
 	go func() {
 		n := 0
 		for range orphanChildren {
-			if startNasty(c, tag, end) == nil {
+			if startOrphanTree(c, tag, end) == nil {
 				n++
 			}
 		}
@@ -107,20 +107,20 @@ func orphanRound(t *testing.T, db, end string, after time.Duration) {
 		<-timer.C
 	case <-timer.C:
 	}
-	seen := len(tagged(t, tag)) - 1
+	inspected := len(tagged(t, tag)) - 1
 	endServer(t, srv, c, end)
 	if n == 0 {
 		n = <-begun
 	}
-	t.Logf("%d processes begun, %d descendants seen, ended after %v", n, seen, after)
+	t.Logf("%d processes begun, %d descendants seen, ended after %v", n, inspected, after)
 
 	if end == "SIGKILL with its guards" { // only the next boot's reaper is left
 		srv, c = orphanServer(t, db)
 	}
-	survivors(t, tag, bystander.Process.Pid)
+	checkSurvivors(t, tag, bystander.Process.Pid)
 	if end != "SIGKILL with its guards" {
 		srv, c = orphanServer(t, db)
-		survivors(t, tag, bystander.Process.Pid)
+		checkSurvivors(t, tag, bystander.Process.Pid)
 	}
 	checkEnded(t, c)
 	if p := bystander.Process; syscall.Kill(p.Pid, 0) != nil || stateOf(p.Pid) == "Z" {
@@ -140,9 +140,9 @@ func orphanServer(t *testing.T, db string) (*exec.Cmd, *mcptest.Client) {
 	return cmd, c
 }
 
-// startNasty starts a process with descendants of every kind. An error is that
+// startOrphanTree starts a process with descendants of every kind. An error is that
 // the server is gone.
-func startNasty(c *mcptest.Client, tag, end string) error {
+func startOrphanTree(c *mcptest.Client, tag, end string) error {
 	var lines []string
 	for kind, line := range kinds {
 		if end != "SIGKILL with its guards" || !slices.Contains(markerless, kind) {
@@ -187,9 +187,9 @@ func endServer(t *testing.T, srv *exec.Cmd, c *mcptest.Client, end string) {
 	}
 }
 
-// survivors fails when something with the tag, but the bystander, is there
+// checkSurvivors fails when something with the tag, but the bystander, is there
 // after orphanLimit.
-func survivors(t *testing.T, tag string, bystander int) {
+func checkSurvivors(t *testing.T, tag string, bystander int) {
 	t.Helper()
 	var left []int
 	for limit := time.Now().Add(orphanLimit); ; time.Sleep(20 * time.Millisecond) {
@@ -271,7 +271,7 @@ func eachProcess(t *testing.T, f func(pid int)) {
 	}
 }
 
-// stat gives the fields of a process behind its name, from its state on.
+// stat returns the fields of a process behind its name, from its state on.
 func stat(pid int) []string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

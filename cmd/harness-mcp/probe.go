@@ -13,9 +13,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/providers"
 )
 
-// probeTime bounds the probe of one provider.
-const probeTime = time.Minute
-
 // probed is how the probe of an installed CLI went, step by step.
 type probed struct {
 	Steps []probeStep `json:"steps"`
@@ -121,7 +118,7 @@ func (p *probed) drive(ctx context.Context, h *harness.Harness, l providers.Loop
 	})
 }
 
-// bench plays single steps in one session.
+// bench runs the steps of a probe in one session.
 type bench struct {
 	h       *harness.Harness
 	me      core.Caller

@@ -10,7 +10,7 @@ import (
 
 type reapCmd struct{}
 
-// Run ends what dead servers of this journal left behind and says what it was.
+// Run ends the processes that dead servers of this journal left behind and prints them.
 func (reapCmd) Run(ctx context.Context, c *Common, std stdio) error {
 	if _, err := c.journalExists(); err != nil {
 		return err

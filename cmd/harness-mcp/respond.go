@@ -22,15 +22,15 @@ type respondCmd struct {
 	Timeout time.Duration `default:"40s" help:"How long to wait for the agent to take the answer (${default})."`
 }
 
-// Run answers a request as the file's owner: the answer is left in the
-// journal, the server that runs the session takes it, and what became of it is
+// Run answers a request as the file's owner: the answer is stored in
+// the journal, the server that runs the session delivers it, and the outcome is
 // printed.
 func (r respondCmd) Run(ctx context.Context, c *Common, std stdio) (err error) {
 	response, err := r.response()
 	if err != nil {
 		return err
 	}
-	h, err := reader(ctx, c, std.err)
+	h, err := newReadOnlyApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (r respondCmd) response() (core.Response, error) {
 	if r.Answers != "" {
 		var given map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(r.Answers), &given); err != nil {
-			return out, misused(tryHelp, "reading --answers: %w", err)
+			return out, usageErrorf(tryHelp, "reading --answers: %w", err)
 		}
 		out.Answers = map[string][]string{}
 		for id, v := range given {
@@ -66,21 +66,21 @@ func (r respondCmd) response() (core.Response, error) {
 			if json.Unmarshal(v, &one) == nil {
 				many = []string{one}
 			} else if err := json.Unmarshal(v, &many); err != nil {
-				return out, misused(tryHelp, "reading --answers: the value of %q is neither a text nor a list of texts", id)
+				return out, usageErrorf(tryHelp, "reading --answers: the value of %q is neither a text nor a list of texts", id)
 			}
 			out.Answers[id] = many
 		}
 	}
 	if r.Content != "" {
 		if !json.Valid([]byte(r.Content)) {
-			return out, misused(tryHelp, "reading --content: this is not JSON")
+			return out, usageErrorf(tryHelp, "reading --content: this is not JSON")
 		}
 		out.Content = json.RawMessage(r.Content)
 	}
 	return out, nil
 }
 
-// outcome says what became of a request.
+// outcome describes the state of a request.
 func outcome(q core.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is %s", q.ID, q.Status)

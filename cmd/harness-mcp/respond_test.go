@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// asks starts a turn that asks and gives the request's id.
+// asks starts a turn that asks and returns the request's id.
 func (s *scripted) asks(prompt string) (request, turn string) {
 	s.t.Helper()
 	id := s.call("start_session", args{"provider": "demo", "cwd": s.t.TempDir()}).SessionID

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// retention is what is kept of what has ended: an age, a size, or both.
+// retention bounds what is kept of ended resources: by age, by size, or both.
 type retention struct {
 	age   time.Duration // 0: the default
 	bytes int64         // 0: no limit

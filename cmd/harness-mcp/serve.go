@@ -22,7 +22,7 @@ type serveCmd struct{ httpFlags }
 // Run serves MCP on stdin and stdout until the input ends, the parent is gone
 // or a signal comes; or over HTTP until a signal comes.
 func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Context) error {
-	if err := k.check(typed(kctx)); err != nil {
+	if err := k.check(flagsOnCommandLine(kctx)); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" { // its owner knows better
@@ -31,7 +31,7 @@ func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Con
 	if k.HTTP != "" {
 		return k.serveHTTP(ctx, c, std.err, settings(kctx))
 	}
-	h, err := build(ctx, c, std.err)
+	h, err := newApp(ctx, c, std.err)
 	if err != nil {
 		return err
 	}
@@ -41,21 +41,16 @@ func (k *serveCmd) Run(ctx context.Context, c *Common, std stdio, kctx *kong.Con
 	return errors.Join(err, h.close())
 }
 
-// gcPercent is how much garbage a server lets lie before it collects, in percent
-// of what it uses. It mostly waits, beside an editor and agents that want the
-// memory: less garbage is worth a little of the processor's time.
-const gcPercent = 90
-
-// server makes the MCP server of this house.
-func (h *house) server(c *Common) *server.MCPServer {
+// server returns the MCP server of the app.
+func (h *app) server(c *Common) *server.MCPServer {
 	return tools.NewServer(h.harness, tools.Options{
 		Version: version(), Wait: time.Duration(c.Wait) * time.Millisecond, Core: c.Tools == "core",
-		Logger: h.log, AnswerByUser: c.AnswerBy == "user", Owner: h.caller, Compat: c.Compat, Telemetry: h.heard(),
+		Logger: h.log, AnswerByUser: c.AnswerBy == "user", Owner: h.caller, Compat: c.Compat, Telemetry: h.telemetryOrNil(),
 	})
 }
 
 // serve speaks MCP on a pair of streams.
-func (h *house) serve(ctx context.Context, c *Common, in io.Reader, out io.Writer) error {
+func (h *app) serve(ctx context.Context, c *Common, in io.Reader, out io.Writer) error {
 	err := transport.ServeStdio(ctx, h.server(c), in, out, transport.Options{Control: tools.IsControl, Log: h.log})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serving MCP: %w", err)
@@ -65,7 +60,7 @@ func (h *house) serve(ctx context.Context, c *Common, in io.Reader, out io.Write
 
 // caller says on whose behalf a call comes: the bearer's of its token, over
 // HTTP, and in whose directory.
-func (h *house) caller(ctx context.Context) core.Caller {
+func (h *app) caller(ctx context.Context) core.Caller {
 	if h.owner != "" {
 		return core.Caller{Owner: h.owner}
 	}

@@ -42,7 +42,7 @@ func main() {
 // task is what one agent is to do.
 type task struct{ agent, prompt string }
 
-// tasks gives each agent the same prompt. Without one, scripted agents play the
+// tasks assigns the same prompt to each agent. Without one, scripted agents play the
 // race: two are slow, so that there is somebody to stop.
 func tasks(agents, prompt string) (all []task) {
 	if prompt == "" {
@@ -55,8 +55,8 @@ func tasks(agents, prompt string) (all []task) {
 	return all
 }
 
-// race is the agents at work.
-type race struct {
+// competition is the agents at work.
+type competition struct {
 	ctx  context.Context
 	w    io.Writer
 	c    *harness.Client
@@ -70,7 +70,7 @@ func run(ctx context.Context, w io.Writer, server string, env []string, cwd stri
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	r := race{ctx, w, c, map[string]harness.Turn{}}
+	r := competition{ctx, w, c, map[string]harness.Turn{}}
 	for _, t := range tasks {
 		if err := r.start(cwd, t); err != nil {
 			return err
@@ -84,9 +84,9 @@ func run(ctx context.Context, w io.Writer, server string, env []string, cwd stri
 	return r.stop()
 }
 
-// start gives an agent its task and does not wait: with wait_ms 0 delegate
+// start sends an agent its task and does not wait: with wait_ms 0 delegate
 // returns as soon as the work has begun. The session closes itself at its end.
-func (r *race) start(cwd string, t task) error {
+func (r *competition) start(cwd string, t task) error {
 	var turn harness.Turn
 	err := r.c.Call(r.ctx, "delegate", harness.Args{
 		"provider": t.agent, "prompt": t.prompt, "cwd": cwd, "sandbox_mode": "read_only", "wait_ms": 0,
@@ -99,7 +99,7 @@ func (r *race) start(cwd string, t task) error {
 }
 
 // ids are the turns that are not over.
-func (r *race) ids() []string {
+func (r *competition) ids() []string {
 	var ids []string
 	for id := range r.work {
 		ids = append(ids, id)
@@ -108,8 +108,8 @@ func (r *race) ids() []string {
 }
 
 // first waits for the first turn that completed. One that ended in another way
-// is out of the race.
-func (r *race) first() (harness.Turn, error) {
+// is dropped.
+func (r *competition) first() (harness.Turn, error) {
 	for len(r.work) > 0 {
 		var now harness.Awaited
 		if err := r.c.Call(r.ctx, "await", harness.Args{"ids": r.ids(), "until": "any"}, &now); err != nil {
@@ -121,7 +121,7 @@ func (r *race) first() (harness.Turn, error) {
 					return harness.Turn{}, err
 				}
 			}
-			if !over(turn) {
+			if !ended(turn) {
 				continue
 			}
 			delete(r.work, turn.ID)
@@ -134,8 +134,8 @@ func (r *race) first() (harness.Turn, error) {
 	return harness.Turn{}, errors.New("no agent had an answer")
 }
 
-// over says whether a turn has ended, in whichever way.
-func over(t harness.Turn) bool {
+// ended reports whether a turn has ended, in whichever way.
+func ended(t harness.Turn) bool {
 	switch t.Status {
 	case "completed", "failed", "cancelled", "interrupted":
 		return true
@@ -143,8 +143,8 @@ func over(t harness.Turn) bool {
 	return false
 }
 
-// refuse says no in the way that the request offers.
-func (r *race) refuse(ask harness.Request) error {
+// refuse declines a request with the action that it offers.
+func (r *competition) refuse(ask harness.Request) error {
 	action := "deny"
 	if ask.Kind == "question" {
 		action = "cancel"
@@ -153,7 +153,7 @@ func (r *race) refuse(ask harness.Request) error {
 }
 
 // stop interrupts who is still at work, and waits until they have stopped.
-func (r *race) stop() error {
+func (r *competition) stop() error {
 	for _, turn := range r.work {
 		err := r.c.Call(r.ctx, "interrupt", harness.Args{"session_id": turn.Session, "turn_id": turn.ID}, nil)
 		var refused *harness.Error
@@ -167,7 +167,7 @@ func (r *race) stop() error {
 			return err
 		}
 		for _, turn := range now.Results {
-			if over(turn) {
+			if ended(turn) {
 				fmt.Fprintf(r.w, "another one: %s\n", turn.Status)
 				delete(r.work, turn.ID)
 			}

@@ -33,9 +33,9 @@ type agent struct {
 	argv     func(url string) []string // a client of the server at url; the prompt is on its input
 }
 
-// troupe prepares both agents, each with directories of its own, and the model
+// newAgents prepares both agents, each with directories of its own, and the model
 // that they share. The returned function ends that.
-func troupe(dir string, o options) (claude, codex *agent, end func() error, err error) {
+func newAgents(dir string, o options) (claude, codex *agent, end func() error, err error) {
 	end = func() error { return nil }
 	claude = &agent{name: "claude", exe: o.claude, toolName: func(tool string) string { return "mcp__harness__" + tool }}
 	codex = &agent{name: "codex", exe: o.codex, toolName: func(tool string) string { return tool }}
@@ -122,7 +122,7 @@ func claudeConfig(url, token string) string {
 	return string(config)
 }
 
-// codexConfig says the same to Codex, whose own limits are too short for waits
+// codexConfig returns the same for Codex, whose own limits are too short for waits
 // and which has nobody to ask before it calls a tool.
 func codexConfig(url string) []string {
 	return []string{

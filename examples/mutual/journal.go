@@ -3,7 +3,7 @@ package main
 import "github.com/harness-mcp/harness-mcp/examples/internal/harness"
 
 // readBack shows what the journal has of the work, and that it is from's alone.
-func (s *scene) readBack() error {
+func (s *delegation) readBack() error {
 	var sessions struct {
 		Items []struct {
 			ID       string `json:"session_id"`
@@ -25,7 +25,7 @@ func (s *scene) readBack() error {
 
 // journal prints what was accepted, asked, decided and said. There is more:
 // every delta, every step of a tool.
-func (s *scene) journal(id string) error {
+func (s *delegation) journal(id string) error {
 	var page struct {
 		Events []struct {
 			Seq  uint64 `json:"seq"`

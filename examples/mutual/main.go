@@ -1,4 +1,4 @@
-// Command mutual has two coding agents work for each other: Claude Code
+// Command mutual lets two coding agents work for each other: Claude Code
 // delegates a task to Codex, then Codex delegates one to Claude Code. Both are
 // clients of one harness-mcp that is shared over HTTP. What the worker wants to
 // do comes back to the agent that delegated, which approves it.
@@ -9,8 +9,8 @@
 // The CLIs are real, their model is not: it is a server on the loopback address
 // that does what the prompt says, so nothing is spent and no account is
 // touched. With -own the CLIs use your own accounts, and the same calls are
-// asked for in plain words; that costs what it costs, and what they do without
-// asking is up to your settings.
+// requested in plain words; that uses your accounts, and your settings decide what the
+// agents do without asking.
 package main
 
 import (
@@ -48,19 +48,19 @@ type options struct {
 	own                   bool
 }
 
-// run sets the stage and plays both directions.
+// run starts the agents and the server, and delegates in both directions.
 func run(ctx context.Context, w io.Writer, o options) (err error) {
 	dir, err := os.MkdirTemp("", "mutual-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	claude, codex, end, err := troupe(dir, o)
+	claude, codex, end, err := newAgents(dir, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	s, err := share(ctx, dir, o, claude, codex)
+	s, err := startServer(ctx, dir, o, claude, codex)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	return nil
 }
 
-// scene is one delegation: from is the client, to does the work.
-type scene struct {
+// delegation is one delegation: from is the client, to does the work.
+type delegation struct {
 	ctx      context.Context
 	w        io.Writer
 	url      string
@@ -84,7 +84,7 @@ type scene struct {
 	watch    *harness.Client // sees what from's token may see
 }
 
-func (s *scene) say(format string, a ...any) { fmt.Fprintf(s.w, format+"\n", a...) }
+func (s *delegation) say(format string, a ...any) { fmt.Fprintf(s.w, format+"\n", a...) }
 
 func play(ctx context.Context, w io.Writer, server *server, from, to *agent, own bool) (err error) {
 	watch, err := harness.Dial(ctx, server.url, from.token)
@@ -92,10 +92,10 @@ func play(ctx context.Context, w io.Writer, server *server, from, to *agent, own
 		return err
 	}
 	defer func() { err = errors.Join(err, watch.Close()) }()
-	s := &scene{ctx, w, server.url, from, to, own, watch}
+	s := &delegation{ctx, w, server.url, from, to, own, watch}
 	s.say("\n== %s delegates to %s ==", from.name, to.name)
 	file := filepath.Join(to.work, "made-for-"+from.name)
-	if err := s.tell("delegate", harness.Args{
+	if err := s.callThroughModel("delegate", harness.Args{
 		"provider": to.name, "cwd": to.work, "env": to.env, "prompt": to.task(file), "wait_ms": 45_000,
 	}); err != nil {
 		return err
@@ -110,9 +110,9 @@ func play(ctx context.Context, w io.Writer, server *server, from, to *agent, own
 	return s.readBack()
 }
 
-// tell has from's model make one call of our server, and shows what it says
-// then. The loopback model reads directives, any other one plain words.
-func (s *scene) tell(tool string, args harness.Args) error {
+// callThroughModel makes from's model call one tool of the server, and prints its
+// answer. The loopback model reads directives, any other one plain words.
+func (s *delegation) callThroughModel(tool string, args harness.Args) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func short(line string) string {
 // approve has from answer what to asks, until the work is over. A real
 // client's model does that by itself, from the reply of delegate; here each
 // call has a prompt of its own.
-func (s *scene) approve(file string) error {
+func (s *delegation) approve(file string) error {
 	for {
 		var turns struct {
 			Items []struct {
@@ -167,7 +167,7 @@ func (s *scene) approve(file string) error {
 			for _, ask := range turn.Pending {
 				_, missing := os.Stat(file)
 				s.say("%s waits for %s: %s (%s); the file is there: %t", s.to.name, s.from.name, ask.Prompt, ask.Kind, missing == nil)
-				if err := s.tell("respond", harness.Args{"request_id": ask.ID, "action": "approve", "wait_ms": 45_000}); err != nil {
+				if err := s.callThroughModel("respond", harness.Args{"request_id": ask.ID, "action": "approve", "wait_ms": 45_000}); err != nil {
 					return err
 				}
 			}

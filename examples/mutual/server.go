@@ -19,15 +19,15 @@ type server struct {
 	stop func() error
 }
 
-// serving is what the server says once it can be reached.
+// serving is the line that the server prints once it can be reached.
 var serving = regexp.MustCompile(`serves MCP on (http://\S+)`)
 
 // endTime is how long the server may take to end; it needs about 5 s at most.
 const endTime = 15 * time.Second
 
-// share starts one server for the agents, on a free port of the loopback
+// startServer starts one server for the agents, on a free port of the loopback
 // address. Each has a token of its own, and so a name of its own there.
-func share(ctx context.Context, dir string, o options, agents ...*agent) (*server, error) {
+func startServer(ctx context.Context, dir string, o options, agents ...*agent) (*server, error) {
 	argv := []string{"serve", "--http", "127.0.0.1:0", "--db", filepath.Join(dir, "journal.db")}
 	var tokens strings.Builder
 	for _, a := range agents {

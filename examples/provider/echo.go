@@ -8,7 +8,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// echo is the smallest provider there can be: an agent that says what it is
+// echo is a minimal provider: an agent that says what it is
 // told. It has no process, no pauses and no memory, and declares so.
 type echo struct{}
 
@@ -41,7 +41,7 @@ func (echo) Status(context.Context) core.Status {
 // Open would start a process here, and end it again when ctx ends first.
 func (echo) Open(ctx context.Context, _ core.SessionConfig) (core.Conn, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, core.Errorf(core.CodeStartFailed, "the opening was given up: %w", err)
+		return nil, core.Errorf(core.CodeStartFailed, "the opening was cancelled: %w", err)
 	}
 	return &conn{ops: make(chan core.Op, maxOps), quit: make(chan struct{})}, nil
 }
@@ -76,7 +76,7 @@ func (c *conn) Send(op core.Op) error {
 	}
 }
 
-// Recv gives the next notice, io.EOF after Close, or the end of ctx.
+// Recv returns the next notice, io.EOF after Close, or the end of ctx.
 func (c *conn) Recv(ctx context.Context) (core.Notice, error) {
 	for len(c.held) == 0 {
 		select {
@@ -99,7 +99,7 @@ func (c *conn) Close(context.Context) error {
 	return nil
 }
 
-// answer says what an op leads to. Each op is done exactly once, and a turn
+// answer returns the notices of an op. Each op is done exactly once, and a turn
 // that was taken ends exactly once, with all that it said before.
 func answer(op core.Op) []core.Notice {
 	start, ok := op.(core.StartTurn)

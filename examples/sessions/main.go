@@ -1,4 +1,4 @@
-// Command sessions retells the main job over MCP: it looks at an agent, starts
+// Command sessions shows the main scenario over MCP: it looks at an agent, starts
 // a session, sends a message and a follow-up, answers what the agent asks, reads
 // the journal back, closes, and takes up the conversation again.
 //
@@ -38,14 +38,14 @@ func main() {
 	}
 }
 
-// run starts a server and tells the story.
+// run starts a server and runs the walkthrough.
 func run(ctx context.Context, w io.Writer, server string, env []string, provider string, prompts [2]string) (err error) {
 	c, err := harness.Start(ctx, server, env)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	s := story{ctx: ctx, w: w, c: c}
+	s := walkthrough{ctx: ctx, w: w, c: c}
 	if err := s.look(provider); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func run(ctx context.Context, w io.Writer, server string, env []string, provider
 	if err != nil {
 		return err
 	}
-	if err := s.talk(session, prompts); err != nil {
+	if err := s.exchange(session, prompts); err != nil {
 		return err
 	}
 	if err := s.readBack(session); err != nil {
@@ -62,17 +62,17 @@ func run(ctx context.Context, w io.Writer, server string, env []string, provider
 	return s.close(session)
 }
 
-// story is what every chapter needs.
-type story struct {
+// walkthrough is what every chapter needs.
+type walkthrough struct {
 	ctx context.Context
 	w   io.Writer
 	c   *harness.Client
 }
 
-func (s story) say(format string, a ...any) { fmt.Fprintf(s.w, format+"\n", a...) }
+func (s walkthrough) say(format string, a ...any) { fmt.Fprintf(s.w, format+"\n", a...) }
 
 // look asks whether the agent is installed, and what it can do.
-func (s story) look(provider string) error {
+func (s walkthrough) look(provider string) error {
 	var list struct {
 		Providers []struct {
 			Name       string `json:"name"`
@@ -105,7 +105,7 @@ type session struct {
 }
 
 // start opens a session. It is there when the call returns.
-func (s story) start(provider string) (string, error) {
+func (s walkthrough) start(provider string) (string, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -127,9 +127,9 @@ func (s story) start(provider string) (string, error) {
 	return opened.ID, nil
 }
 
-// talk sends a message, queues a follow-up behind it before it is done, and
+// exchange sends a message, queues a follow-up behind it before it is done, and
 // waits for both.
-func (s story) talk(session string, prompts [2]string) error {
+func (s walkthrough) exchange(session string, prompts [2]string) error {
 	var first, second harness.Turn
 	if err := s.c.Call(s.ctx, "send_message", harness.Args{"session_id": session, "prompt": prompts[0]}, &first); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s story) talk(session string, prompts [2]string) error {
 
 // decide approves everything and takes the first choice of every question. A
 // real program would ask someone.
-func (s story) decide(ask harness.Request) error {
+func (s walkthrough) decide(ask harness.Request) error {
 	args := harness.Args{"request_id": ask.ID, "action": "approve"}
 	if len(ask.Questions) == 0 && ask.Kind == "question" {
 		var whole harness.Request // a row is short; inspect tells all
@@ -189,7 +189,7 @@ func (s story) decide(ask harness.Request) error {
 }
 
 // readBack reads the journal in pages, each from where the last one ended.
-func (s story) readBack(id string) error {
+func (s walkthrough) readBack(id string) error {
 	var page struct {
 		Events []struct {
 			Seq  uint64          `json:"seq"`
@@ -216,7 +216,7 @@ func (s story) readBack(id string) error {
 
 // close ends the session. Its journal stays, and the conversation can be taken
 // up again under the same id, until it is pruned.
-func (s story) close(id string) error {
+func (s walkthrough) close(id string) error {
 	var now session
 	for _, c := range []struct {
 		tool string

@@ -93,7 +93,7 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "{}")
 }
 
-// spans gives what has arrived, in order of the spans' ends.
+// spans returns what has arrived, in order of the spans' ends.
 func (c *collector) spans() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

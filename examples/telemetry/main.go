@@ -1,4 +1,4 @@
-// Command telemetry shows what the harness tells OpenTelemetry: it runs a
+// Command telemetry shows what the harness exports to OpenTelemetry: it runs a
 // collector on the loopback address, delegates a task to the scripted agent
 // with telemetry on, and prints the spans that arrive and what was measured.
 //

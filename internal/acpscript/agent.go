@@ -29,7 +29,7 @@ type Options struct {
 	Replay int
 }
 
-// Run plays the agent until its input ends.
+// Run runs the agent until its input ends.
 func Run(in io.Reader, out io.Writer, o Options) error {
 	a := &agent{opts: o, out: out, waits: map[string]chan message{}, sessions: map[string]*session{}}
 	lines := bufio.NewReader(in)
@@ -282,7 +282,7 @@ func (a *agent) update(s *session, u object) {
 	a.send(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": s.ID, "update": u}})
 }
 
-// rest waits for d, or for the cancel, and says whether that came.
+// rest waits for d, or for the cancel, and reports whether that came.
 func rest(d time.Duration, cancel <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,5 +1,5 @@
-// Package acpscript is an agent that speaks the Agent Client Protocol and does
-// what its prompt says, for tests of the client's side. It keeps to the
+// Package acpscript is an agent of the Agent Client Protocol that follows the script in
+// its prompt, for tests of the client's side. It keeps to the
 // protocol by default and can be told to play every oddity that real agents
 // were seen to have.
 //

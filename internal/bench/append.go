@@ -66,7 +66,7 @@ func (f *floor) write(b []byte) error {
 	return unix.Fdatasync(int(f.f.Fd()))
 }
 
-// untilPacked is when what was written before has been packed.
+// untilPacked is the wait after which earlier writes are packed.
 const untilPacked = 8 * time.Second
 
 // appending compares commits of many sessions with the floor: the same callers
@@ -144,7 +144,7 @@ func closedLoop(ids []string, base uint64, each int, write func(b core.Batch) er
 	})
 }
 
-// timed gives the time, and the processor's time, of each of n in microseconds.
+// timed returns the time, and the processor's time, of each of n in microseconds.
 func timed(n int, f func() error) (took, cpu float64, err error) {
 	begin, used := time.Now(), processorTime()
 	err = f()
@@ -210,7 +210,7 @@ func pacing(ctx context.Context, dir string) ([]row, error) {
 }
 
 // grouped is the floor behind a group commit as simple as one can be: callers
-// wait for one writer, which appends what lies there and syncs once for all.
+// wait for one writer, which appends all that is queued and syncs once for all.
 func (f *floor) grouped() (write func(ev core.Event) error, stop func()) {
 	type wish struct {
 		ev   core.Event

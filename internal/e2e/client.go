@@ -16,13 +16,6 @@ import (
 	"github.com/harness-mcp/harness-mcp/internal/mcptest"
 )
 
-const (
-	startWait = 30 * time.Second // for the handshake, node's start included
-	callWait  = 60 * time.Second // for calls whose context has no deadline
-	exitWait  = 15 * time.Second // for the driver to close its server
-	maxLine   = 64 << 20
-)
-
 // ErrClosed is the error of calls after the driver has gone.
 var ErrClosed = errors.New("e2e: the client is closed")
 

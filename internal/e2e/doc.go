@@ -1,9 +1,9 @@
-// Package e2e drives an MCP client that is not ours, the TypeScript SDK's, so
-// that tests see the server as others do.
+// Package e2e drives the MCP client of the TypeScript SDK, so that tests check the
+// server against an independent client.
 //
 // Start runs driver.mjs under node. The driver starts the server through the
-// SDK's stdio client and then takes commands and gives events, one JSON object
-// a line; see its head for the words. A test speaks to it through Client.
+// SDK's stdio client and then reads commands and writes events, one JSON object
+// a line; its first comment lists them. A test uses it through Client.
 //
 // The SDK is not part of this module. It is found in .tools/ts/node_modules of
 // the repository, where npm installs what package.json pins, or in the

@@ -5,18 +5,17 @@ import (
 	"encoding/json"
 )
 
-// Subscribe asks, in the way of the SDK's era, to hear of changes of resources.
+// Subscribe subscribes to resources, by the protocol of the SDK's revision.
 func (c *Client) Subscribe(ctx context.Context, uris ...string) error {
 	return c.do(ctx, "subscribe", map[string]any{"uris": uris}, nil)
 }
 
-// AwaitUpdates waits until the client has heard so often that a resource has
-// changed.
+// AwaitUpdates waits until the client has received that many updates of a resource.
 func (c *Client) AwaitUpdates(ctx context.Context, uri string, times int) error {
 	return c.await(ctx, func() bool { return c.updates(uri) >= times })
 }
 
-// Updates is how often the client has heard that a resource has changed.
+// Updates returns how many updates of a resource the client has received.
 func (c *Client) Updates(uri string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,9 +18,6 @@ const (
 	InspectorEnv   = "HARNESS_MCP_TEST_INSPECTOR"   // a node_modules with @modelcontextprotocol/inspector
 )
 
-// suiteTimeout bounds one run of a suite's program.
-const suiteTimeout = 4 * time.Minute
-
 // Suite is a program of a public suite that judges servers.
 type Suite struct {
 	t      testing.TB

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// chatAPI is OpenAI's Chat Completions API, as most other agents speak it:
+// chatAPI is OpenAI's Chat Completions API, as most other agents use it:
 // streaming, and plain JSON.
 var chatAPI = api{
 	name:   "chat",
 	decode: decodeChat,
 	refuse: refuseOpenAI,
-	reply: func(s *Server, w http.ResponseWriter, request any) dialect {
+	reply: func(s *Server, w http.ResponseWriter, request any) responseWriter {
 		r := request.(*chatRequest)
 		c := &completion{server: s, w: w, request: r, id: s.nextID("chatcmpl"), finish: "stop"}
 		if r.Stream {
@@ -146,7 +146,7 @@ func (c *completion) usage() object {
 	return object{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
 }
 
-// chosen gives the call of a tool as the API has it.
+// chosen returns the call of a tool as the API has it.
 func (c *completion) chosen(d directive) object {
 	name, arguments := chooseTool(d, c.request.tools())
 	c.finish = "tool_calls"

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// postJSON sends a body and gives the status and what came back: the events of
+// postJSON sends a body and returns the status and what came back: the events of
 // a stream, or the one object.
 func postJSON(t *testing.T, s *Server, path string, body object) (int, []object) {
 	t.Helper()

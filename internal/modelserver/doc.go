@@ -1,6 +1,6 @@
-// Package modelserver is a model that costs nothing: a server on the loopback
-// address that speaks a vendor's model API well enough for the vendor's real
-// coding agent, and says what its caller told it to say.
+// Package modelserver is a scripted model server on the loopback address. It
+// implements enough of a vendor's model API for the vendor's real coding agent, and
+// its responses follow the script in the prompt, at no cost.
 //
 // The script is the prompt. The text of the last user message is read line by
 // line, one directive a line, in order:
@@ -16,22 +16,22 @@
 //	ask QUESTION|A|B       asks a person to choose
 //	call NAME JSON         calls any tool that the agent offers
 //	calls [[NAME, JSON]]   calls several at once (Messages API only)
-//	remember               says what the earlier prompts of the conversation were
-//	outputs                says what the tools gave back since the prompt
+//	remember               a message with the earlier prompts of the conversation
+//	outputs                a message with the tool results since the prompt
 //	fail STATUS            refuses the request: 400, 401, 404, 429, 500, 503
 //	fail WORD              ends the stream with an error of that code
 //	cut                    ends the stream without its last event
-//	silent                 says nothing until the caller hangs up
+//	silent                 sends nothing until the caller closes the connection
 //	once DIRECTIVE         only in the first request with this prompt
 //
 // A tool directive ends a response, as it does with a real model: the agent
 // runs the tool and asks again, and the number of tool results after the last
-// prompt says where the script goes on. So the server needs no memory of a
+// prompt determines where the script continues. So the server needs no memory of a
 // conversation; only "once" counts. Other lines are ignored, and a prompt
 // without any directive is answered with "ok: " and its beginning.
 //
 // Each API has a file of its own that decodes a request into a conversation
-// and writes what the player plays; responses.go is the OpenAI Responses API,
+// and writes the response of the script; responses.go is the OpenAI Responses API,
 // messages.go Anthropic's Messages API, chat.go OpenAI's Chat Completions and
 // gemini.go Google's generateContent, those three streaming and in one piece.
 // The last two choose among the tools that the agent offers by what it calls

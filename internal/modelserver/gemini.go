@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// geminiAPI is Google's generateContent API as Gemini CLI speaks it: streaming,
+// geminiAPI is Google's generateContent API as Gemini CLI uses it: streaming,
 // and plain JSON for its own small questions.
 var geminiAPI = api{
 	name:   "gemini",
 	decode: decodeGemini,
 	refuse: refuseGemini,
-	reply: func(s *Server, w http.ResponseWriter, request any) dialect {
+	reply: func(s *Server, w http.ResponseWriter, request any) responseWriter {
 		return &candidate{server: s, w: w, request: request.(*geminiRequest), id: s.nextID("resp")}
 	},
 }
@@ -212,7 +212,7 @@ func (s *Server) gemini(w http.ResponseWriter, r *http.Request) {
 		s.serve(geminiAPI)(w, r)
 	case "streamGenerateContent":
 		stream := geminiAPI
-		stream.reply = func(s *Server, w http.ResponseWriter, request any) dialect {
+		stream.reply = func(s *Server, w http.ResponseWriter, request any) responseWriter {
 			return &candidate{server: s, w: w, request: request.(*geminiRequest), id: s.nextID("resp"), stream: true}
 		}
 		s.serve(stream)(w, r)

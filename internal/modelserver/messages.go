@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// messagesAPI is Anthropic's Messages API as Claude Code speaks it: streaming,
+// messagesAPI is Anthropic's Messages API as Claude Code uses it: streaming,
 // and plain JSON where the CLI falls back to it after a broken stream.
 var messagesAPI = api{
 	name:   "messages",
 	decode: decodeMessages,
 	refuse: refuseAnthropic,
-	reply: func(s *Server, w http.ResponseWriter, request any) dialect {
+	reply: func(s *Server, w http.ResponseWriter, request any) responseWriter {
 		r := request.(*messagesRequest)
 		m := &message{server: s, id: s.nextID("msg"), model: r.Model, stop: "end_turn", in: r.size / 4}
 		if r.Stream {
@@ -43,7 +43,7 @@ type messagesBlock struct {
 	Content json.RawMessage `json:"content"` // of a tool_result
 }
 
-// blocks gives the content as blocks, whichever way it came.
+// blocks returns the content as blocks, whichever way it came.
 func (m messagesMessage) blocks() []messagesBlock {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
@@ -67,15 +67,15 @@ func decodeMessages(body []byte) (conversation, any, error) {
 	var c conversation
 	for _, m := range r.Messages {
 		if m.Role == "user" {
-			c.hear(m.blocks())
+			c.addUserMessage(m.blocks())
 		}
 	}
 	return c, &r, nil
 }
 
-// hear takes one user message: the results of tools that ran at once, what a
-// person said, or both.
-func (c *conversation) hear(blocks []messagesBlock) {
+// addUserMessage takes one user message: the results of tools that ran at once, prompts,
+// or both.
+func (c *conversation) addUserMessage(blocks []messagesBlock) {
 	results := 0
 	for _, b := range blocks {
 		switch b.Type {
@@ -83,7 +83,7 @@ func (c *conversation) hear(blocks []messagesBlock) {
 			c.outputs = append(c.outputs, contentText(b.Content))
 			results++
 		case "text":
-			for _, prompt := range spokenParts(b.Text) {
+			for _, prompt := range promptParts(b.Text) {
 				c.prompts = append(c.prompts, prompt)
 				c.outputs, c.rounds, results = nil, 0, 0
 			}
@@ -98,9 +98,9 @@ func (c *conversation) hear(blocks []messagesBlock) {
 // the first one got no answer.
 var abortNotes = []string{"[Request interrupted by user]", "[Request interrupted by user for tool use]"}
 
-// spokenParts gives what a person said in a text: nothing when it is one of
+// promptParts returns what a person said in a text: nothing when it is one of
 // the agent's own notes.
-func spokenParts(text string) []string {
+func promptParts(text string) []string {
 	for _, note := range abortNotes {
 		text = strings.ReplaceAll(text, note, "\x00")
 	}

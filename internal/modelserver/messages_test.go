@@ -19,7 +19,7 @@ func toolBlock(text string) object {
 	return object{"type": "tool_result", "tool_use_id": "t", "content": []object{textBlock(text)}}
 }
 
-// postMessages sends a conversation and gives the status and the events, or the
+// postMessages sends a conversation and returns the status and the events, or the
 // whole message.
 func postMessages(t *testing.T, s *Server, stream bool, messages ...object) (int, []object) {
 	t.Helper()

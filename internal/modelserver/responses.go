@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// responsesAPI is the OpenAI Responses API, streaming, as Codex speaks it.
+// responsesAPI is the OpenAI Responses API, streaming, as Codex uses it.
 var responsesAPI = api{
 	name:   "responses",
 	decode: decodeResponses,
 	refuse: refuseOpenAI,
-	reply: func(s *Server, w http.ResponseWriter, request any) dialect {
+	reply: func(s *Server, w http.ResponseWriter, request any) responseWriter {
 		return newResponse(s, w, request.(*responsesRequest))
 	},
 }
@@ -65,7 +65,7 @@ func decodeResponses(body []byte) (conversation, any, error) {
 	return c, &r, nil
 }
 
-// prompt gives what a person said in the item, "" for other items. Agents put
+// prompt returns what a person said in the item, "" for other items. Agents put
 // notes of their own into user messages, as parts in angle brackets or from
 // files of instructions.
 func (i responsesItem) prompt() string {
@@ -82,10 +82,10 @@ func (i responsesItem) prompt() string {
 	return strings.TrimSpace(b.String())
 }
 
-// contentText gives the text of a content.
+// contentText returns the text of a content.
 func contentText(raw json.RawMessage) string { return strings.Join(contentTexts(raw), "") }
 
-// contentTexts gives the texts of a content that is a string or a list of
+// contentTexts returns the texts of a content that is a string or a list of
 // parts.
 func contentTexts(raw json.RawMessage) []string {
 	var text string

@@ -22,7 +22,7 @@ var takesArg = map[string]bool{
 	"fail": true, "cut": false, "silent": false,
 }
 
-// isTool says whether the directive ends a response with a tool call.
+// isTool reports whether the directive ends a response with a tool call.
 func (d directive) isTool() bool {
 	switch d.word {
 	case "run", "escalate", "patch", "ask", "call", "calls":
@@ -83,7 +83,7 @@ func parseLine(line string) (directive, bool) {
 	return directive{word: word, arg: arg}, true
 }
 
-// segment gives the directives that one response plays: those after the nth
+// segment returns the directives that one response plays: those after the nth
 // tool directive, or after the last one if there are fewer, up to and with the
 // next one.
 func segment(script []directive, n int) []directive {

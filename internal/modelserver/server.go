@@ -9,22 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
-)
-
-// Bounds of a server. What lies beyond is refused or, for recorded requests,
-// forgotten oldest first.
-const (
-	maxBody       = 64 << 20         // bytes of one request
-	maxActive     = 64               // requests in work at a time
-	maxRecorded   = 256              // requests kept
-	maxRecordSize = 64 << 20         // bytes of bodies kept
-	maxDirectives = 1000             // of one script
-	maxDeltas     = 100_000          // of one stream directive
-	maxFill       = 16 << 20         // bytes of one fill directive
-	maxPause      = 10 * time.Minute // of one slow directive
-	maxOnce       = 1024             // prompts remembered for once
-	headerTimeout = 10 * time.Second // until the headers of a request are in
 )
 
 // Server is a running model server. It is safe for concurrent use.
@@ -87,7 +71,7 @@ func Start() (*Server, error) {
 // address of the OpenAI API is URL with "/v1" after it.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Requests gives what was asked, oldest first; at most 256 requests and 64 MiB
+// Requests returns what was asked, oldest first; at most 256 requests and 64 MiB
 // are kept.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -117,7 +101,7 @@ type api struct {
 	name   string
 	decode func(body []byte) (conversation, any, error)
 	refuse func(w http.ResponseWriter, status int)
-	reply  func(s *Server, w http.ResponseWriter, request any) dialect
+	reply  func(s *Server, w http.ResponseWriter, request any) responseWriter
 }
 
 // enter takes a place among the requests in work.
@@ -175,7 +159,7 @@ func (s *Server) serve(a api) http.HandlerFunc {
 	}
 }
 
-// script gives the directives of one response, without those whose once is
+// script returns the directives of one response, without those whose once is
 // spent.
 func (s *Server) script(c conversation) []directive {
 	key := c.id + "\n" + c.prompt()

@@ -39,7 +39,7 @@ func output(text string) object {
 	return object{"type": "function_call_output", "call_id": "c", "output": text}
 }
 
-// post sends the items and gives the status and the events of the stream.
+// post sends the items and returns the status and the events of the stream.
 func post(t *testing.T, s *Server, items ...object) (int, []object) {
 	t.Helper()
 	body, _ := json.Marshal(object{"input": items, "prompt_cache_key": "k", "tools": []object{
@@ -62,7 +62,7 @@ func post(t *testing.T, s *Server, items ...object) (int, []object) {
 	return res.StatusCode, events
 }
 
-// done gives the finished output items and whether the response completed.
+// done returns the finished output items and whether the response completed.
 func done(events []object) (items []object, completed bool) {
 	for _, e := range events {
 		switch e["type"] {

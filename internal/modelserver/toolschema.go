@@ -30,7 +30,7 @@ var (
 	askTools   = []string{"question", "ask_user", "ask_user_question", "askuserquestion", "request_user_input"}
 )
 
-// chooseTool gives the tool that a directive stands for, among those that the
+// chooseTool returns the tool that a directive stands for, among those that the
 // agent offers, and its arguments. What a tool wants beside them gets a value
 // that means nothing.
 func chooseTool(d directive, offered []toolSchema) (name, arguments string) {

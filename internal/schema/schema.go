@@ -15,8 +15,8 @@ import (
 // maxReasons is how many failures an error names.
 const maxReasons = 3
 
-// Check says why doc does not meet schema, nil when it does. For a nil doc it
-// says why schema is none. It is a pure function and safe for concurrent use.
+// Check returns an error if doc does not match schema, or, for a nil doc, if schema is
+// no valid schema. It is a pure function and safe for concurrent use.
 func Check(schema, doc json.RawMessage) error {
 	s, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {

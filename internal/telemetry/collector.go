@@ -77,7 +77,7 @@ func (c *collector) post(ctx context.Context, spans []sdktrace.ReadOnlySpan) err
 	return nil
 }
 
-// Shutdown lets go of connections.
+// Shutdown closes idle connections.
 func (c *collector) Shutdown(context.Context) error {
 	c.http.CloseIdleConnections()
 	return nil

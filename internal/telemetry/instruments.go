@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// instruments are what is measured. Their attributes are words from closed
+// instruments holds the metrics. Their attributes are words from closed
 // lists, so that their number stays small.
 type instruments struct {
 	agent, command, tool, store metric.Float64Histogram

@@ -50,7 +50,7 @@ func spanKind(n core.OperationName) trace.SpanKind {
 	return trace.SpanKindInternal
 }
 
-// attributes says what an operation is about.
+// attributes returns the attributes of an operation.
 func attributes(o core.Operation) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	add := func(key, v string) {

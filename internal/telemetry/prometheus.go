@@ -9,19 +9,13 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-const (
-	pathMetrics   = "/metrics"
-	headerTimeout = 5 * time.Second
-	writeTimeout  = 10 * time.Second
-	maxHeader     = 16 << 10
-)
+const pathMetrics = "/metrics"
 
 // metricsServer serves what has been measured as Prometheus text.
 type metricsServer struct {

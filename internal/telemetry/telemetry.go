@@ -18,15 +18,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// Bounds of what waits to be exported.
-const (
-	maxQueuedSpans = 4096 // further ones are dropped
-	spanBatch      = 512
-	spanEvery      = 2 * time.Second
-	exportTimeout  = 5 * time.Second
-)
-
-// Options say where telemetry goes.
+// Options configure telemetry.
 type Options struct {
 	// Collector is the address of an OpenTelemetry collector, as
 	// http://127.0.0.1:4318: spans are posted to /v1/traces there. "" exports

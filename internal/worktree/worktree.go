@@ -19,20 +19,11 @@ import (
 	"github.com/harness-mcp/harness-mcp/process"
 )
 
-// Bounds of one look at a work tree.
-const (
-	// MaxFiles is how many changed files are looked at; a tree with more is
-	// not compared.
-	MaxFiles = 5000
-	// maxOutput bounds what is read of git's answer, in bytes.
-	maxOutput = 4 << 20
-)
-
 // Git implements core.Workspace with the git on the PATH.
 type Git struct {
 	Runner process.Runner
-	// Own are files of this program, as absolute paths. Neither they nor their
-	// companions, as a journal.db-wal, are seen to change: no agent did that.
+	// Own are files of this program, as absolute paths. Changes of these files and
+	// of their companions, as a journal.db-wal, are left out: no agent made them.
 	Own []string
 }
 
@@ -43,7 +34,7 @@ type tree struct {
 	own    []string // below the root
 }
 
-// state is what git says of a tree at one moment.
+// state is git's report of a tree at one moment.
 type state struct {
 	head  string
 	files map[string]file // dirty ones, by path below the root
@@ -56,7 +47,7 @@ type file struct {
 	mod  time.Time
 }
 
-// Watch remembers how dir, and all below it, is now. changed then says what is
+// Watch records the state of dir and all below it. changed then returns what is
 // different, with absolute paths; it is nil outside of any work tree. What lies
 // elsewhere in the work tree is not looked at. ctx bounds the look.
 func (g Git) Watch(ctx context.Context, dir string) (changed func(context.Context) ([]core.FileEdit, error), err error) {
@@ -88,7 +79,7 @@ func (g Git) Watch(ctx context.Context, dir string) (changed func(context.Contex
 	}, nil
 }
 
-// tree gives dir's place in its work tree; the root is "" when there is none.
+// tree returns dir's place in its work tree; the root is "" when there is none.
 // It does not start git where nothing looks like a repository.
 func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 	for d := dir; ; d = filepath.Dir(d) {
@@ -122,7 +113,7 @@ func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 // path is the absolute path of what git calls name.
 func (t tree) path(name string) string { return filepath.Join(t.root, filepath.FromSlash(name)) }
 
-// mine says whether a file is one of this program.
+// mine reports whether a file is one of this program.
 func (t tree) mine(name string) bool {
 	return slices.ContainsFunc(t.own, func(own string) bool {
 		rest, ok := strings.CutPrefix(name, own)
@@ -165,7 +156,7 @@ func (g Git) look(ctx context.Context, t tree) (state, error) {
 	return s, nil
 }
 
-// compare gives the files that differ between two states.
+// compare returns the files that differ between two states.
 func compare(before, after state) []core.FileEdit {
 	var out []core.FileEdit
 	for path, f := range after.files {
@@ -199,7 +190,7 @@ func kind(code string) core.ChangeKind {
 	return core.FileModified
 }
 
-// committed gives the files that commits between the two moments changed, as
+// committed returns the files that commits between the two moments changed, as
 // far as they were not dirty before.
 func (g Git) committed(ctx context.Context, t tree, before, after state) ([]core.FileEdit, error) {
 	out, err := g.run(ctx, t.root, t.limited("diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", before.head, after.head)...)
@@ -216,7 +207,7 @@ func (g Git) committed(ctx context.Context, t tree, before, after state) ([]core
 	return edits, nil
 }
 
-// merge joins two lists; the first word on a path wins.
+// merge joins two lists; of two entries for a path the first is kept.
 func merge(a, b []core.FileEdit) []core.FileEdit {
 	for _, e := range b {
 		if !slices.ContainsFunc(a, func(x core.FileEdit) bool { return x.Path == e.Path }) {
@@ -231,7 +222,7 @@ func sortEdits(e []core.FileEdit) {
 	slices.SortFunc(e, func(x, y core.FileEdit) int { return strings.Compare(x.Path, y.Path) })
 }
 
-// run executes git in dir and gives its output.
+// run executes git in dir and returns its output.
 func (g Git) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)
 	env := process.Environ(os.Environ(), map[string]string{"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}, nil, false)

@@ -1,10 +1,10 @@
-// Command record stands between a program that speaks JSON lines and its
-// client, and writes down what both say:
+// Command record passes JSON lines between a program and its client, and records both
+// directions in a file:
 //
 //	record FILE PROGRAM [ARGUMENT...]
 //
-// FILE gets one line per message, {"dir": "->", "msg": ...} for what the client
-// says and "<-" for the program's answers, in the order in which they passed. A
+// FILE gets one line per message, {"dir": "->", "msg": ...} for messages of the
+// client and "<-" for those of the program, in the order in which they passed. A
 // line that is not JSON is kept as a string. It ends as the program ends, with
 // its exit code. See CONTRIBUTING.md for how to make a test transcript of it.
 package main
@@ -33,7 +33,7 @@ func main() {
 	os.Exit(code)
 }
 
-// record runs the program and gives its exit code.
+// record runs the program and returns its exit code.
 func record(file, program string, args []string, in io.Reader, out io.Writer) (int, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

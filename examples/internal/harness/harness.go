@@ -1,4 +1,4 @@
-// Package harness is the little that lies between a Go program and harness-mcp:
+// Package harness is a small client of harness-mcp for Go programs:
 // it starts the server as a child or dials one that runs, and calls its tools. Any MCP client would
 // do; this one is mcp-go's.
 package harness
@@ -129,7 +129,7 @@ type Choice struct {
 	Label string `json:"label"`
 }
 
-// Awaited is what await tells.
+// Awaited is the result of await.
 type Awaited struct {
 	Outcome string `json:"outcome"` // done, request_pending or timeout
 	Results []Turn `json:"results"` // finished first

@@ -1,4 +1,4 @@
-// Package built gives the examples' tests the server as it ships.
+// Package built builds the server for the tests of the examples.
 package built
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/harness-mcp/harness-mcp/internal/e2e"
 )
 
-// Server builds the server and gives its path. It is gone after the test.
+// Server builds the server and returns its path. It is gone after the test.
 func Server(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "harness-mcp")
@@ -22,7 +22,7 @@ func Server(t testing.TB) string {
 	return path
 }
 
-// Env gives a server directories of its own, so that it touches nothing of the
+// Env returns an environment with directories of its own, so that the server changes nothing of the
 // user's.
 func Env(t testing.TB) []string {
 	t.Helper()
@@ -30,7 +30,7 @@ func Env(t testing.TB) []string {
 	return []string{"HOME=" + home, "TMPDIR=" + t.TempDir(), "XDG_STATE_HOME=" + filepath.Join(home, "state")}
 }
 
-// CLI gives the path of a real agent's CLI, as the other tests find it: in a
+// CLI returns the path of a real agent's CLI, as the other tests find it: in a
 // variable. Without it the test is skipped, or fails where all CLIs are wanted.
 func CLI(t testing.TB, variable string) string {
 	t.Helper()
