@@ -431,7 +431,7 @@ func (m *managed) finish() {
 // write commits entries with the snapshot and shows it. Where the server is to
 // stop when the store fails, that ends the process.
 func (m *managed) write(keys []core.KeyRecord, entries ...journal.Entry) (core.ProcessSnapshot, error) {
-	snap, err := m.journal.Write(m.s.ctx, journal.JournalWrite{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
+	snap, err := m.journal.Write(m.s.ctx, journal.Write{Entries: entries, Keys: keys, Snapshot: func(seq uint64, d core.Durability) core.ProcessRecord {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return core.ProcessRecord{Process: m.state.snapshot(seq, d)}

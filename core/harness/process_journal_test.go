@@ -35,7 +35,7 @@ func newDiary(t *testing.T, s core.Store) *diary {
 // write commits events as the process's host does, and looks.
 func (d *diary) write(ctx context.Context, keys []core.KeyRecord, types ...core.EventType) core.ProcessSnapshot {
 	d.t.Helper()
-	w := journal.JournalWrite{Keys: keys, Snapshot: d.record}
+	w := journal.Write{Keys: keys, Snapshot: d.record}
 	for _, typ := range types {
 		w.Entries = append(w.Entries, journal.Entry{Type: typ, At: time.Now(), Data: json.RawMessage(`{}`)})
 		if typ == core.ProcessExited {

@@ -46,9 +46,9 @@ type Entry struct {
 	Data json.RawMessage
 }
 
-// JournalWrite is what one commit writes. Snapshot makes the process's record
+// Write is what one commit writes. Snapshot makes the process's record
 // as it is with the last of the events.
-type JournalWrite struct {
+type Write struct {
 	Entries  []Entry
 	Snapshot func(seq uint64, d core.Durability) core.ProcessRecord
 	Keys     []core.KeyRecord
@@ -76,7 +76,7 @@ func New(opt Options) *Journal {
 //
 // Errors: CodeIdempotency when another call has the key of the first commit,
 // which changes nothing then; CodeStoreFailed with Stop.
-func (j *Journal) Write(ctx context.Context, w JournalWrite) (core.ProcessSnapshot, error) {
+func (j *Journal) Write(ctx context.Context, w Write) (core.ProcessSnapshot, error) {
 	j.snapshot = w.Snapshot
 	if j.catchup != nil {
 		return j.keep(w), nil
@@ -128,7 +128,7 @@ func (j *Journal) degrade(seq uint64) {
 }
 
 // batch numbers the events of a write and makes the batch of it.
-func (j *Journal) batch(w JournalWrite) (core.Batch, core.ProcessRecord) {
+func (j *Journal) batch(w Write) (core.Batch, core.ProcessRecord) {
 	b := core.Batch{Owner: j.opt.Owner, Resource: j.opt.Resource, Instance: j.opt.Store.Instance(), ExpectSeq: j.seq, Create: !j.created, Keys: w.Keys}
 	seq := j.seq
 	for _, e := range w.Entries {
@@ -146,7 +146,7 @@ func (j *Journal) event(e Entry, seq uint64) core.Event {
 
 // keep goes on in memory. The number before the event that ends the process is
 // left free for store_recovered, so that the end is always last.
-func (j *Journal) keep(w JournalWrite) core.ProcessSnapshot {
+func (j *Journal) keep(w Write) core.ProcessSnapshot {
 	b := core.Batch{Keys: w.Keys}
 	for _, e := range w.Entries {
 		j.seq++

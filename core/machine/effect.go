@@ -42,14 +42,6 @@ type Reply struct {
 	Err   *core.Error
 }
 
-// value returns the reply as a call returns it.
-func (r Reply) value() (any, error) {
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return r.Value, nil
-}
-
 // Arm sets a timer, or moves it.
 type Arm struct {
 	Timer TimerID

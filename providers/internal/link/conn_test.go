@@ -72,7 +72,7 @@ func next(t *testing.T, c *Conn[Line]) string {
 	case core.OpDone:
 		return fmt.Sprintf("op %d %s", n.Op, core.CodeOf(errOf(n.Err)))
 	}
-	return fmt.Sprintf("%s", core.CodeOf(err))
+	return string(core.CodeOf(err))
 }
 
 func errOf(e *core.Error) error {
