@@ -153,10 +153,13 @@ func (t EventType) EndsProcess() bool {
 	return false
 }
 
+// StoreFailedData is the data of store_failed.
 type StoreFailedData struct {
 	Message string `json:"message"`
 }
 
+// StoreRecoveredData is the data of store_recovered: the range of seqs whose events
+// were in memory only.
 type StoreRecoveredData struct {
 	LostFrom uint64 `json:"lost_from"`
 	LostTo   uint64 `json:"lost_to"`

@@ -137,6 +137,7 @@ func questionIDs(spec RequestSpec) string {
 	return JoinList(ids)
 }
 
+// JoinList returns the words of a list, separated by commas.
 func JoinList[S ~string](ss []S) string {
 	out := ""
 	for i, s := range ss {

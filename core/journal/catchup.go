@@ -34,7 +34,7 @@ type Catchup struct {
 	Keys            []core.KeyRecord
 	finished        bool // the end of the process is on disk: nothing may follow it
 
-	// rewrite makes the batch of the next attempt anew from what is on disk, when
+	// Rewrite makes the batch of the next attempt anew from what is on disk, when
 	// that turns out to be more than was known; nil does not.
 	Rewrite func(context.Context) (core.Batch, error)
 
@@ -50,7 +50,7 @@ type CatchupTarget struct {
 	Owner, Resource string
 	Ring            *Ring
 	Log             *slog.Logger
-	// commit commits a batch within a bound of time and looks whether one that
+	// Commit commits a batch within a bound of time and looks whether one that
 	// failed is on disk.
 	Commit func(ctx context.Context, within time.Duration, b core.Batch) error
 	Within time.Duration // bounds each step of an attempt

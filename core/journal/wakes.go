@@ -25,6 +25,8 @@ func (w *Wakes) Watch(ch chan<- struct{}) (stop func()) {
 	}
 }
 
+// Wake wakes all watchers. It never waits: a watcher whose channel is full has a
+// wake already.
 func (w *Wakes) Wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

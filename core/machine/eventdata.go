@@ -57,6 +57,7 @@ type dataSteered struct {
 	Prompt string `json:"prompt"`
 }
 
+// RequestData is the data of request_created.
 type RequestData struct {
 	Request core.Request `json:"request"`
 }
@@ -69,6 +70,7 @@ type dataResolved struct {
 	Reason string      `json:"reason,omitempty"`
 }
 
+// ExpiredData is the data of request_expired.
 type ExpiredData struct {
 	Reason core.Reason `json:"reason"`
 }

@@ -132,11 +132,14 @@ func conflictOf(in Input, before State, c *core.ConflictError) *core.Error {
 	return nil
 }
 
+// TurnUsed returns the refusal of a chosen turn id that another prompt or session
+// has used.
 func TurnUsed(id string) *core.Error {
 	return core.Errorf(core.CodeTurnUsed, "turn_id %s was used before, for another prompt or session", id).
 		WithHint("Choose another turn_id, or leave it out.").WithDetail("turn_id", id)
 }
 
+// SessionInUse returns the refusal of a session id whose session is live.
 func SessionInUse(id string) *core.Error {
 	return core.Errorf(core.CodeSessionInUse, "session %s exists and is live", id).
 		WithHint("Use it with send_message, or choose another session_id.")

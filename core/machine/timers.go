@@ -18,6 +18,7 @@ func (t Timers) index(id TimerID) int {
 	return slices.IndexFunc(t, func(x timer) bool { return x.id == id })
 }
 
+// Has reports whether a timer is set.
 func (t Timers) Has(id TimerID) bool { return t.index(id) >= 0 }
 
 // With gives t with a timer set, or moved.
