@@ -76,8 +76,13 @@ var pure = []rule{
 	{"core/machine", []string{"context", "io/...", "log/...", "net/...", "os/...", "sync/...", "syscall", "math/rand/...", "crypto/rand", "runtime/..."}},
 }
 
-// clocks are the names of package time that read a clock or wait for one.
-var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+// impure are the names of packages that pure ones may import which read a clock,
+// wait, or reach the file system or a terminal.
+var impure = map[string][]string{
+	"time":          {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "LoadLocation"},
+	"path/filepath": {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
+	"fmt":           {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
+}
 
 // pkg is what "go list" reports of a package.
 type pkg struct {
@@ -169,7 +174,7 @@ func find(rules []rule, name string) (rule, bool) {
 	return rules[i], true
 }
 
-func TestPurePackagesReadNoClock(t *testing.T) {
+func TestPurePackagesHaveNoClockGoroutineOrChannel(t *testing.T) {
 	for _, p := range pure {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(p.name), "*.go"))
 		if err != nil || len(files) == 0 {
@@ -183,14 +188,14 @@ func TestPurePackagesReadNoClock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, wrong := range clockReads(t, name, src) {
+			for _, wrong := range impureUses(t, name, src) {
 				t.Error(wrong)
 			}
 		}
 	}
 }
 
-func TestAReadOfAClockIsSeen(t *testing.T) {
+func TestAnImpureUseIsSeen(t *testing.T) {
 	for _, tt := range []struct {
 		src  string
 		want int
@@ -199,19 +204,21 @@ func TestAReadOfAClockIsSeen(t *testing.T) {
 		{"package p\nimport \"time\"\nvar now = time.Now", 1},
 		{"package p\nimport clock \"time\"\nvar d = clock.Since(clock.Time{})", 1},
 		{"package p\nimport . \"time\"\nvar t = Now()", 1},
+		{"package p\nimport \"path/filepath\"\nvar p, _ = filepath.Abs(\".\")", 1},
+		{"package p\nimport \"path/filepath\"\nvar p = filepath.Join(\"a\", \"b\")", 0},
 		{"package p\nfunc f() { go f() }", 1},
 		{"package p\nvar c = make(chan int)", 1},
 		{"package p\nimport \"time\"\n// time.Now is not read.\nvar d = time.Second", 0},
 	} {
-		if got := clockReads(t, "p.go", []byte(tt.src)); len(got) != tt.want {
+		if got := impureUses(t, "p.go", []byte(tt.src)); len(got) != tt.want {
 			t.Errorf("%q: %q, want %d", tt.src, got, tt.want)
 		}
 	}
 }
 
-// clockReads returns where a source file reads a clock, starts a goroutine or
-// has a channel.
-func clockReads(t *testing.T, name string, src []byte) (found []string) {
+// impureUses returns where a source file reads a clock, reaches outside, starts a
+// goroutine or has a channel.
+func impureUses(t *testing.T, name string, src []byte) (found []string) {
 	t.Helper()
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, name, src, 0)
@@ -219,23 +226,26 @@ func clockReads(t *testing.T, name string, src []byte) (found []string) {
 		t.Fatal(err)
 	}
 	add := func(n ast.Node, what string) { found = append(found, fset.Position(n.Pos()).String()+": "+what) }
-	clock := "" // what the file calls package time
+	names := map[string][]string{} // the impure ones, by what the file calls their package
 	for _, imp := range f.Imports {
-		if imp.Path.Value == `"time"` {
-			clock = "time"
-			if imp.Name != nil {
-				clock = imp.Name.Name
-			}
-			if clock == "." {
-				add(imp, `imports "time" by a dot`)
-			}
+		from := strings.Trim(imp.Path.Value, `"`)
+		if impure[from] == nil {
+			continue
 		}
+		name := path.Base(from)
+		if imp.Name != nil {
+			name = imp.Name.Name
+		}
+		if name == "." {
+			add(imp, "imports "+from+" by a dot")
+		}
+		names[name] = impure[from]
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == clock && slices.Contains(clocks, n.Sel.Name) {
-				add(n, "time."+n.Sel.Name)
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(names[x.Name], n.Sel.Name) {
+				add(n, x.Name+"."+n.Sel.Name)
 			}
 		case *ast.GoStmt:
 			add(n, "go statement")
