@@ -104,18 +104,19 @@ const (
 	EnvReplace EnvMode = "replace"
 )
 
-// Timeouts bound the waits of one session. Zero means none where a field's
-// comment allows it; Defaults fills the others.
+// Timeouts bound the waits of one session. Zero is the default, which SetDefaults
+// sets: none for TurnRuntime and TurnIdle, DefaultTimeouts for the others. A negative
+// one is none.
 type Timeouts struct {
 	Startup         time.Duration `json:"startup"`
 	TurnStart       time.Duration `json:"turn_start"`
 	ProviderCommand time.Duration `json:"provider_command"`
 	Interrupt       time.Duration `json:"interrupt"`
 	ProviderStop    time.Duration `json:"provider_stop"`
-	TurnRuntime     time.Duration `json:"turn_runtime,omitempty"` // 0: none
-	TurnIdle        time.Duration `json:"turn_idle,omitempty"`    // 0: none
-	SessionIdle     time.Duration `json:"session_idle,omitempty"` // 0: none
-	Request         time.Duration `json:"request,omitempty"`      // 0: none
+	TurnRuntime     time.Duration `json:"turn_runtime,omitempty"`
+	TurnIdle        time.Duration `json:"turn_idle,omitempty"`
+	SessionIdle     time.Duration `json:"session_idle,omitempty"`
+	Request         time.Duration `json:"request,omitempty"`
 }
 
 // SessionConfig is everything that opening a provider conversation may need.

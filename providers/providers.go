@@ -1,7 +1,7 @@
 // Package providers lists the agents that this build knows. Each lives in a
 // package of its own and translates between one CLI's protocol and core's ops
 // and notices; none knows MCP, SQLite or another provider. Adding one is a
-// folder and a line in All.
+// folder and a line in own.
 package providers
 
 import (
