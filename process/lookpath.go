@@ -22,14 +22,20 @@ import (
 // also on success. The error is CodeNotFound, wraps [exec.ErrNotFound] or
 // [fs.ErrPermission], and names the directories in its hint.
 func LookPath(name string, extraDirs []string) (path string, searched []string, err error) {
+	return lookPath(name, "", os.Getenv("PATH"), extraDirs)
+}
+
+// lookPath is LookPath for a command that will run in dir ("": the present
+// directory), from where a relative name counts, with pathList as its PATH.
+func lookPath(name, dir, pathList string, extraDirs []string) (path string, searched []string, err error) {
 	if name == "" {
 		return "", nil, core.Errorf(core.CodeInvalidArgument, "the executable has no name")
 	}
 	if strings.ContainsRune(name, filepath.Separator) || strings.ContainsRune(name, '/') {
-		return lookExact(name)
+		return lookExact(name, dir)
 	}
 	var denied string
-	for _, dir := range append(splitPath(os.Getenv("PATH")), extraDirs...) {
+	for _, dir := range append(splitPath(pathList), extraDirs...) {
 		if !filepath.IsAbs(dir) || slices.Contains(searched, filepath.Clean(dir)) {
 			continue
 		}
@@ -46,8 +52,12 @@ func LookPath(name string, extraDirs []string) (path string, searched []string, 
 }
 
 // lookExact checks a name that already says where the executable is.
-func lookExact(name string) (string, []string, error) {
-	abs, err := filepath.Abs(name)
+func lookExact(name, dir string) (string, []string, error) {
+	located := name
+	if !filepath.IsAbs(name) {
+		located = filepath.Join(dir, name)
+	}
+	abs, err := filepath.Abs(located)
 	if err != nil {
 		return "", nil, core.Errorf(core.CodeNotFound, "the executable %q cannot be located: %w", name, err)
 	}

@@ -85,3 +85,39 @@ func TestDefaultDirsAreAbsolute(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandIsLookedForWhereItRuns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("scripts with #! do not run on Windows")
+	}
+	server, project, bin := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, dir := range []string{server, project, bin} {
+		if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(server)
+	t.Setenv("PATH", server)
+	r := newRoom(t, roomOptions{})
+	for name, c := range map[string]struct {
+		spec core.ProcessSpec
+		want string
+	}{
+		"relative":           {core.ProcessSpec{Executable: "./tool"}, project},
+		"PATH of the server": {core.ProcessSpec{Executable: "tool"}, server},
+		"PATH of the call":   {core.ProcessSpec{Executable: "tool", Env: map[string]string{"PATH": bin}}, bin},
+		"replaced":           {core.ProcessSpec{Executable: "tool", Env: map[string]string{"PATH": bin}, EnvMode: core.EnvReplace}, bin},
+	} {
+		c.spec.CWD = project
+		if p := r.start(c.spec); p.Executable != filepath.Join(c.want, "tool") {
+			t.Errorf("%s: %s", name, p.Executable)
+		}
+	}
+	s := NewSupervisor(SupervisorOptions{})
+	if path, _, err := lookPath("tool", project, bin, nil); err != nil || s.checkAllowed(path, []string{"tool"}) == nil {
+		t.Errorf("another PATH brought %s past the allowed names: %v", path, err)
+	}
+	if _, _, err := lookPath("tool", project, "", nil); err == nil {
+		t.Error("a replaced environment without PATH found a bare name in the server's")
+	}
+}

@@ -78,7 +78,8 @@ func (s *Supervisor) start(ctx context.Context, r core.ProcessStart) (core.Proce
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SpawnWait)
 	defer cancel()
 	m := newManaged(s, r)
-	path, _, err := LookPath(r.Spec.Executable, s.opt.PathDirs)
+	// The command's own directory and PATH decide, as in a shell that runs there.
+	path, _, err := lookPath(r.Spec.Executable, r.Spec.CWD, lookup(s.environ(r.Spec), "PATH"), s.opt.PathDirs)
 	if err == nil {
 		m.state.path = path
 		err = s.checkAllowed(path, r.AllowExec)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,7 @@ type tree struct {
 	root   string
 	folder string   // below the root, with a slash at its end; "" is all of it
 	own    []string // below the root
+	repo   repository
 }
 
 // state is git's report of a tree at one moment.
@@ -90,7 +92,7 @@ func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 			return tree{}, nil
 		}
 	}
-	out, err := g.run(ctx, dir, "rev-parse", "--show-toplevel", "--show-prefix")
+	out, err := g.run(ctx, dir, nil, "rev-parse", "--show-toplevel", "--show-prefix")
 	if err != nil {
 		if ctx.Err() != nil {
 			return tree{}, ctx.Err()
@@ -99,6 +101,9 @@ func (g Git) tree(ctx context.Context, dir string) (tree, error) {
 	}
 	var t tree
 	t.root, t.folder, _ = strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	if t.repo, err = g.repository(ctx, t.root); err != nil {
+		return tree{}, err
+	}
 	for _, file := range g.Own {
 		if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 			file = filepath.Join(folder, filepath.Base(file))
@@ -132,10 +137,10 @@ func (t tree) limited(args ...string) []string {
 // look reads the present state.
 func (g Git) look(ctx context.Context, t tree) (state, error) {
 	s := state{files: map[string]file{}}
-	if head, err := g.run(ctx, t.root, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+	if head, err := g.run(ctx, t.root, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		s.head = strings.TrimSpace(string(head))
 	} // a repository without a commit has none
-	out, err := g.run(ctx, t.root, t.limited("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")...)
+	out, err := g.read(ctx, t, s.head, t.limited("status", "--porcelain=v1", "-z", "--ignore-submodules=all", "--untracked-files=all", "--no-renames")...)
 	if err != nil {
 		return s, err
 	}
@@ -193,7 +198,7 @@ func kind(code string) core.ChangeKind {
 // committed returns the files that commits between the two moments changed, as
 // far as they were not dirty before.
 func (g Git) committed(ctx context.Context, t tree, before, after state) ([]core.FileEdit, error) {
-	out, err := g.run(ctx, t.root, t.limited("diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", before.head, after.head)...)
+	out, err := g.read(ctx, t, after.head, t.limited("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--name-status", "-z", before.head, after.head)...)
 	if err != nil {
 		return nil, err
 	}
@@ -222,10 +227,27 @@ func sortEdits(e []core.FileEdit) {
 	slices.SortFunc(e, func(x, y core.FileEdit) int { return strings.Compare(x.Path, y.Path) })
 }
 
-// run executes git in dir and returns its output.
-func (g Git) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// read executes git in the tree with a git directory of our own.
+func (g Git) read(ctx context.Context, t tree, head string, args ...string) ([]byte, error) {
+	dir, env, err := t.repo.private(t.root, head)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return g.run(ctx, t.root, env, args...)
+}
+
+// run executes git in dir and returns its output. Without the env of a private
+// git directory only commands that run no helper are allowed: rev-parse, config.
+func (g Git) run(ctx context.Context, dir string, private map[string]string, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)
-	env := process.Environ(os.Environ(), map[string]string{"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}, nil, false)
+	vars := map[string]string{"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+	maps.Copy(vars, private)
+	base := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_CONFIG_")
+	})
+	unset := []string{"GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"}
+	env := process.Environ(base, vars, unset, false)
 	child, err := g.Runner.Start(ctx, process.Spec{Path: "git", Args: args, Dir: dir, Env: env, Resource: "worktree"})
 	if err != nil {
 		return nil, fmt.Errorf("starting git: %w", err)

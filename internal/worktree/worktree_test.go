@@ -176,11 +176,56 @@ func TestOutsideOfAWorkTreeNothingIsWatched(t *testing.T) {
 
 func TestARepositoryRunsNothingOfItsOwn(t *testing.T) {
 	r := newRepo(t)
-	trap := filepath.Join(r.dir, "sprung")
-	r.git("config", "core.fsmonitor", "touch "+trap)
-	r.git("config", "diff.external", "touch "+trap)
-	_ = r.during(func() { r.write("kept.txt", "x"); r.git("-c", "core.fsmonitor=false", "commit", "-qam", "c") })
+	trap := filepath.Join(t.TempDir(), "sprung")
+	command := "touch " + trap + "; cat"
+	names := func() {
+		r.write(".gitattributes", "*.txt filter=x diff=x\n")
+		for _, name := range []string{"core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "diff.x.textconv", "diff.x.command", "filter.x.clean", "filter.x.smudge", "filter.x.process", "credential.helper"} {
+			r.git("config", name, command)
+		}
+	}
+	names()
+	_ = r.during(func() { r.write("kept.txt", "xxxx\n") })
 	if _, err := os.Stat(trap); err == nil {
 		t.Error("looking at a repository ran a command of its configuration")
 	}
+	r = newRepo(t)
+	_ = r.during(func() { r.write("kept.txt", "xxxx\n"); names() })
+	if _, err := os.Stat(trap); err == nil {
+		t.Error("a command that was configured between two looks ran")
+	}
+}
+
+func TestRepositoriesOfEveryFormAreSeen(t *testing.T) {
+	for name, form := range map[string]func(r repo) string{
+		"linked work tree": func(r repo) string { r.git("worktree", "add", "-q", "linked"); return "linked/" },
+		"split index":      func(r repo) string { r.git("update-index", "--split-index"); return "" },
+		"packed":           func(r repo) string { r.git("gc", "-q"); return "" },
+		"sparse index": func(r repo) string {
+			r.write("out/a.txt", "a\n")
+			r.commit()
+			r.git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+			return ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			below := form(r)
+			got := r.seen(worktree.Git{}, filepath.Join(r.dir, below), func() {
+				r.write(below+"kept.txt", "changed\n")
+				r.write(below+"new.txt", "x")
+			})
+			if want := below + "kept.txt modified, " + below + "new.txt added"; got != want {
+				t.Errorf("git saw %q, want %q", got, want)
+			}
+		})
+	}
+	t.Run("without a commit", func(t *testing.T) {
+		r := newRepo(t)
+		_ = os.RemoveAll(filepath.Join(r.dir, ".git"))
+		r.git("init", "-q")
+		if got := r.during(func() { r.write("new.txt", "x") }); got != "new.txt added" {
+			t.Errorf("git saw %q", got)
+		}
+	})
 }
