@@ -87,6 +87,9 @@ func fieldOf(sf reflect.StructField, i int) field {
 		f.instead = map[string]string{word: advice}
 	}
 	f.min, f.max = bound(sf, "min"), bound(sf, "max")
+	if strings.HasSuffix(f.name, "_ms") && f.max == nil {
+		f.max = new(maxMilliseconds)
+	}
 	return f
 }
 

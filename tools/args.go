@@ -27,7 +27,8 @@ func (g given) word(name string) string {
 // readArguments decodes raw into the struct that into points to, and returns
 // the arguments that are present. It is lenient: null is absent, JSON text in a
 // string is accepted where another type is wanted, and a single string is
-// accepted as a list of one. Unknown arguments are errors. All problems are
+// accepted as a list of one, and a number or boolean where a string is wanted is
+// its JSON text. Unknown arguments are errors. All problems are
 // reported in one CodeInvalidArgument.
 func readArguments(tool string, raw json.RawMessage, fields []field, into any) (given, error) {
 	members, err := readMembers(raw)
@@ -153,8 +154,8 @@ func (r *reader) readValue(what string, raw json.RawMessage, v reflect.Value) {
 			v.Set(p)
 		}
 	case t.Kind() == reflect.String:
-		var s string
-		if isNull(raw) || json.Unmarshal(raw, &s) != nil {
+		s, ok := text(raw)
+		if !ok {
 			r.wrong(what, "a string", raw)
 			return
 		}
@@ -168,6 +169,10 @@ func (r *reader) readValue(what string, raw json.RawMessage, v reflect.Value) {
 		v.SetBool(b)
 	case t.Kind() == reflect.Int64:
 		n, ok := wholeNumber(unquoted(raw))
+		if !ok && isHuge(unquoted(raw)) {
+			r.problem("%s is out of range: %s", what, clip(string(unquoted(raw)), maxShownValue))
+			return
+		}
 		if !ok {
 			r.wrong(what, "a whole number", raw)
 			return
@@ -186,7 +191,7 @@ func (r *reader) readList(what string, raw json.RawMessage, v reflect.Value) {
 	ofStrings := v.Type().Elem().Kind() == reflect.String
 	var items []json.RawMessage
 	if inner := unquoted(raw); isNull(inner) || json.Unmarshal(inner, &items) != nil {
-		if !ofStrings || kindOf(raw) != "a string" {
+		if _, ok := text(raw); !ofStrings || !ok {
 			r.wrong(what, "a list", raw)
 			return
 		}

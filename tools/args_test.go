@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -60,6 +61,14 @@ func TestArgumentsAreReadLeniently(t *testing.T) {
 		{"the string 5", `{"name":"a","words":"5"}`, everyKind{Name: "a", Words: []string{"5"}}},
 		{"a map in a string", `{"name":"a","env":"{\"A\":\"b\"}"}`, everyKind{Name: "a", Env: map[string]string{"A": "b"}}},
 		{"a string stays a string", `{"name":"true"}`, everyKind{Name: "true"}},
+		{"a number for a string", `{"name":12345678901234567890}`, everyKind{Name: "12345678901234567890"}},
+		{"a boolean for a string", `{"name":true}`, everyKind{Name: "true"}},
+		{"numbers and booleans in a list", `{"name":"a","words":["x",2,false]}`, everyKind{Name: "a", Words: []string{"x", "2", "false"}}},
+		{"one number is a list of one", `{"name":"a","words":1.50}`, everyKind{Name: "a", Words: []string{"1.50"}}},
+		{"numbers and booleans in a map", `{"name":"a","env":{"PORT":8080,"CI":true}}`,
+			everyKind{Name: "a", Env: map[string]string{"PORT": "8080", "CI": "true"}}},
+		{"a number for an answer", `{"name":"a","answers":{"q":1,"r":[2,true]}}`,
+			everyKind{Name: "a", Answers: answerMap{"q": {"1"}, "r": {"2", "true"}}}},
 		{"any values", `{"name":"a","options":{"b":[1,{"c":2}],"a":1.50}}`,
 			everyKind{Name: "a", Options: anyObject{"a": json.RawMessage("1.50"), "b": json.RawMessage(`[1,{"c":2}]`)}}},
 		{"objects in strings", `{"name":"a","servers":{"s":"{\"command\":\"x\"}"}}`,
@@ -92,21 +101,23 @@ func TestWrongArgumentsAreRefusedByName(t *testing.T) {
 		{"unknown ones, all at once", `{"name":"a","nmae":1,"Mode":"x","zzz":2}`,
 			"unknown argument Mode (did you mean mode?); unknown argument nmae (did you mean name?); unknown argument zzz"},
 		{"unknown although null", `{"name":"a","zzz":null}`, "unknown argument zzz"},
-		{"a number for a string", `{"name":5}`, "name must be a string, not a number"},
 		{"a list for a string", `{"name":["a"]}`, "name must be a string, not a list"},
 		{"a number for a boolean", `{"name":"a","yes":1}`, "yes must be true or false, not a number"},
 		{"a word for a boolean", `{"name":"a","yes":"yes"}`, "yes must be true or false, not a string"},
 		{"a fraction", `{"name":"a","count":1.5}`, "count must be a whole number, not a number"},
 		{"the string null for a number", `{"name":"a","count":"null"}`, "count must be a whole number, not a string"},
 		{"too large a number", `{"name":"a","count":10}`, "count must be 1 to 9, not 10"},
+		{"a number beyond 64 bits", `{"name":"a","count":9223372036854775808}`, "count is out of range: 9223372036854775808"},
+		{"a number below 64 bits", `{"name":"a","count":"-1e300"}`, "count is out of range: -1e300"},
 		{"a wait beyond the bound", `{"name":"a","wait_ms":600001}`, "wait_ms must be 0 to 600000, not 600001"},
 		{"an unknown word", `{"name":"a","mode":"autoedit"}`, `mode must be one of default, auto_edit, not "autoedit" (did you mean auto_edit?)`},
 		{"too long a string", `{"name":"abcdefghijklmnopqrstu"}`, "name has 21 bytes, at most 20 are allowed"},
 		{"an object for a list", `{"name":"a","words":{}}`, "words must be a list, not an object"},
-		{"a number in a list", `{"name":"a","words":["x",2]}`, "words[1] must be a string, not a number"},
+		{"a number for a string of an enum", `{"name":"a","mode":1}`, `mode must be one of default, auto_edit, not "1"`},
+		{"an object in a list", `{"name":"a","words":["x",{}]}`, "words[1] must be a string, not an object"},
 		{"null in a list", `{"name":"a","words":[null]}`, "words[0] must be a string, not null"},
 		{"too long a list", `{"name":"a","words":["a","b","c","d"]}`, "words takes at most 3 items, not 4"},
-		{"a number in a map of strings", `{"name":"a","env":{"PORT":80}}`, "env.PORT must be a string, not a number"},
+		{"a list in a map of strings", `{"name":"a","env":{"PORT":[80]}}`, "env.PORT must be a string, not a list"},
 		{"a string for a map", `{"name":"a","env":"A=b"}`, "env must be an object, not a string"},
 		{"a string in a map of objects", `{"name":"a","servers":{"s":"x"}}`, "servers.s must be an object, not a string"},
 		{"a list for a schema", `{"name":"a","schema":[]}`, "schema must be an object, not a list"},
@@ -174,4 +185,47 @@ func FuzzReadArguments(f *testing.F) {
 			t.Errorf("%s becomes %s (%v)", canon, said.canonical(), err)
 		}
 	})
+}
+
+// TestEveryTimeOfEveryToolHasABound reads the numbers at the edges of every
+// argument in milliseconds. None may become a duration that has overflowed.
+func TestEveryTimeOfEveryToolHasABound(t *testing.T) {
+	seen := 0
+	for tool, arguments := range map[string]reflect.Type{
+		"delegate": reflect.TypeFor[delegateArgs](), "start_session": reflect.TypeFor[startSessionArgs](),
+		"send_message": reflect.TypeFor[sendMessageArgs](), "follow_up": reflect.TypeFor[followUpArgs](),
+		"steer": reflect.TypeFor[steerArgs](), "await": reflect.TypeFor[awaitArgs](), "respond": reflect.TypeFor[respondArgs](),
+		"interrupt": reflect.TypeFor[interruptArgs](), "configure": reflect.TypeFor[configureArgs](), "prune": reflect.TypeFor[pruneArgs](),
+		"start_process": reflect.TypeFor[startProcessArgs](), "send_input": reflect.TypeFor[sendInputArgs](),
+		"list_providers": reflect.TypeFor[listProvidersArgs](), "list": reflect.TypeFor[listArgs](), "replay": reflect.TypeFor[replayArgs](),
+		"inspect": reflect.TypeFor[inspectArgs](), "close": reflect.TypeFor[closeArgs](), "codex": reflect.TypeFor[codexArgs](),
+		"codex-reply": reflect.TypeFor[codexReplyArgs](),
+	} {
+		for _, f := range fieldsOf(arguments) {
+			if !strings.HasSuffix(f.name, "_ms") {
+				continue
+			}
+			seen++
+			for _, n := range []string{
+				"-1", fmt.Sprint(*f.max + 1), "9223372036854", "9223372036855", "18446744073709", "18446744073710",
+				"9223372036854775806", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1e18", "1e300", "1e400", `"9223372036854775807"`,
+			} {
+				v := reflect.New(arguments)
+				_, err := readArguments(tool, json.RawMessage(fmt.Sprintf(`{%q:%s}`, f.name, n)), []field{f}, v.Interface())
+				if core.CodeOf(err) != core.CodeInvalidArgument || !strings.Contains(fmt.Sprint(err), f.name) {
+					t.Errorf("%s %s=%s: %v", tool, f.name, n, err)
+				}
+			}
+			v := reflect.New(arguments)
+			if _, err := readArguments(tool, json.RawMessage(fmt.Sprintf(`{%q:%d}`, f.name, *f.max)), []field{f}, v.Interface()); err != nil {
+				t.Errorf("%s %s=%d: %v", tool, f.name, *f.max, err)
+			}
+			if p, _ := v.Elem().FieldByIndex(f.index).Interface().(*int64); p == nil || milliseconds(p).Milliseconds() != *f.max {
+				t.Errorf("%s %s=%d overflows", tool, f.name, *f.max)
+			}
+		}
+	}
+	if seen < 16 {
+		t.Errorf("only %d arguments", seen)
+	}
 }

@@ -35,8 +35,8 @@ type errorObject struct {
 // id, and the reply does not show its cause.
 func (c *call) failure(err error) *mcp.CallToolResult {
 	if core.IsContext(err) && c.ctx.Err() != nil {
-		return c.errorResult(core.Errorf(core.CodeShuttingDown, "the call ended before its answer; the work goes on").
-			WithHint("Ask again with inspect, await or list.").Retry())
+		return c.errorResult(core.Errorf(core.CodeShuttingDown, "the call ended before its answer").
+			WithHint("Ask again with inspect, await or list: they show what became of the work.").Retry())
 	}
 	e := core.AsError(err)
 	if e.Code == core.CodeInternal {

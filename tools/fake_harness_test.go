@@ -18,6 +18,7 @@ import (
 // other panics, which the test then sees as an internal error.
 type fake struct {
 	backend
+	spec      core.Spec // its transports
 	start     func(core.StartRequest) (core.SessionView, error)
 	send      func(core.SendRequest) (core.Turn, error)
 	respond   func(core.RespondRequest) (core.Request, error)
@@ -66,7 +67,7 @@ func (f *fake) Providers(_ context.Context, name string, _ bool) ([]core.Provide
 }
 
 func (f *fake) ProviderSpec(name string) core.Spec {
-	return core.Spec{Name: name, Login: name + " login"}
+	return core.Spec{Name: name, Login: name + " login", Transports: f.spec.Transports}
 }
 
 func (f *fake) StartProcess(context.Context, core.Caller, core.StartProcessRequest) (core.ProcessSnapshot, error) {

@@ -49,7 +49,13 @@ func TestErrorsAreWholeInBothHalves(t *testing.T) {
 		{"of a context that lives", context.DeadlineExceeded, "internal", []string{"err_"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h := &fake{send: func(core.SendRequest) (core.Turn, error) { return core.Turn{}, tc.err }}
+			h := &fake{
+				send: func(core.SendRequest) (core.Turn, error) { return core.Turn{}, tc.err },
+				get: func(string) (core.Resource, error) {
+					v := core.SessionView{Session: aSession(core.StatusClosed)}
+					return core.Resource{Kind: core.KindSession, ID: sesID, Session: &v}, nil
+				},
+			}
 			r := callTool(t, h, Options{}, "send_message", `{"session_id":"ses_x","prompt":"p"}`)
 			if got := r.code(t); got != tc.code {
 				t.Errorf("the code is %s", got)
@@ -79,7 +85,7 @@ func TestACancelledWaitReportsThatTheWorkGoesOn(t *testing.T) {
 		return core.AwaitResult{}, ctx.Err()
 	}}
 	r := callOn(t, ctx, h, Options{}, "await", `{"ids":"trn_x"}`)
-	if r.code(t) != "shutting_down" || !strings.Contains(r.Text, "the work goes on") {
+	if r.code(t) != "shutting_down" || !strings.Contains(r.Text, "ended before its answer. Ask again") {
 		t.Errorf("got %s", r.Text)
 	}
 }

@@ -53,7 +53,7 @@ func writeField(b *bytes.Buffer, f field) {
 	if f.min != nil {
 		fmt.Fprintf(b, `,%q:%d`, low, *f.min)
 	}
-	if f.max != nil {
+	if f.max != nil && *f.max != maxMilliseconds { // that one is no advice to a model
 		fmt.Fprintf(b, `,%q:%d`, high, *f.max)
 	}
 	if f.doc != "" {

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 )
 
 // readMembers decodes an object, or a string that holds the JSON text of one.
@@ -27,6 +28,20 @@ func unquoted(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// text returns a JSON string's text, or a number or boolean as it is written. It
+// reports whether raw is one of these.
+func text(raw json.RawMessage) (string, bool) {
+	switch kindOf(raw) {
+	case "a string":
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err == nil
+	case "a number", "a boolean":
+		return string(bytes.TrimSpace(raw)), json.Valid(raw)
+	}
+	return "", false
+}
+
 // wholeNumber decodes a whole number: 5, 5.0 and 5e0 are equal.
 func wholeNumber(raw json.RawMessage) (int64, bool) {
 	var n int64
@@ -34,11 +49,24 @@ func wholeNumber(raw json.RawMessage) (int64, bool) {
 		return n, true
 	}
 	var f float64
-	const exact = 1 << 53
-	if json.Unmarshal(raw, &f) != nil || isNull(raw) || f != float64(int64(f)) || f > exact || f < -exact {
+	if json.Unmarshal(raw, &f) != nil || isNull(raw) || math.Abs(f) > exactFloat || f != float64(int64(f)) {
 		return 0, false
 	}
 	return int64(f), true
+}
+
+// exactFloat is the largest whole number up to which a float64 holds every one.
+const exactFloat = 1 << 53
+
+// isHuge reports whether a JSON value is a number that wholeNumber cannot read
+// for its size.
+func isHuge(raw json.RawMessage) bool {
+	var n json.Number
+	if kindOf(raw) != "a number" || json.Unmarshal(raw, &n) != nil {
+		return false
+	}
+	f, _ := n.Float64() // infinite if it is out of range
+	return math.Abs(f) > exactFloat
 }
 
 // canonical rewrites a JSON value so that equal values are equal bytes.

@@ -23,6 +23,10 @@ const (
 	maxErrorText = 2 << 10
 	// maxShownValue bounds how much of a wrong value or name a message repeats.
 	maxShownValue = 60
+	// maxMilliseconds is the bound of an argument in milliseconds that has no
+	// other: a hundred years. A deadline that far away has a time.Time, and a
+	// number of nanoseconds that fits an int64.
+	maxMilliseconds int64 = 100 * 365 * 24 * 3600 * 1000
 	// maxShownWords is the number of values of an enum that a message repeats.
 	maxShownWords = 16
 	// shownDirs is the number of searched directories that an error names;

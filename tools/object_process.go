@@ -109,7 +109,7 @@ func (o *processObject) stateLine() string {
 	if o.Reason != "" {
 		s += fmt.Sprintf(" (%s)", o.Reason)
 	}
-	s = fmt.Sprintf("%s after %s; %d bytes on stdout, %d on stderr, ", s, proseDuration(o.ElapsedMS), o.StdoutBytes, o.StderrBytes)
+	s = fmt.Sprintf("%s%s; %d bytes on stdout, %d on stderr, ", s, proseEnd(o.ElapsedMS, true, o.Reason), o.StdoutBytes, o.StderrBytes)
 	if o.dialogueStep && o.Output != nil {
 		// Cursor is where the step began; this is the end of the shown output.
 		s += fmt.Sprintf("read up to %d.", o.Output.To)

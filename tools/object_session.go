@@ -98,6 +98,14 @@ func (c *call) restOfTurn(turn string) func(int) string {
 	}
 }
 
+// lastError returns the error of the last turn, nil if there is none.
+func (o *sessionObject) lastError() *turnError {
+	if o.LastTurn == nil {
+		return nil
+	}
+	return o.LastTurn.Error
+}
+
 func (o *sessionObject) slots() []slot { return o.shrink }
 
 func (o *sessionObject) links() []mcp.ResourceLink {

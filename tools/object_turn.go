@@ -55,11 +55,11 @@ type turnObject struct {
 	shrink          []slot   // everything but Text
 	files           []fileObject
 	showsNextOffset bool // a truncated text has a next_offset
-	// sessionEnds is set when the session has ended or closes by itself.
-	sessionEnds bool
-	truncatedAt int  // where the missing part of the text begins, 0 when none is missing
-	repeatsText bool // the caller has most likely read the text: at most maxRepeated bytes are shown
-	pageMax     int  // how long a page of the text may be
+	// What is known of the session: it has ended, can then be resumed, or closes.
+	sessionEnded, resumable, sessionCloses bool
+	truncatedAt                            int  // where the missing part of the text begins, 0 when none is missing
+	repeatsText                            bool // the caller has most likely read the text: at most maxRepeated bytes are shown
+	pageMax                                int  // how long a page of the text may be
 }
 
 type turnError struct {
@@ -149,9 +149,13 @@ func elapsedMS(since, until time.Time) int64 {
 
 // applySession sets what depends on the state of the turn's session.
 func (c *call) applySession(o *turnObject, s core.Session) {
-	o.sessionEnds = s.Status == core.StatusClosing || !s.Status.Live()
-	if o.needsSignIn() {
+	o.sessionEnded, o.sessionCloses = !s.Status.Live(), s.Status == core.StatusClosing
+	o.resumable = o.sessionEnded && c.canResume(s.Provider, s.Transport, o.Error)
+	switch {
+	case o.needsSignIn():
 		o.Error.Hint = proseSignIn(c.h.ProviderSpec(s.Provider).Login)
+	case o.Error != nil && o.Error.Code == core.TurnRateLimited:
+		o.Error.Hint = "Try again when the provider says, else after a minute, twice as long after each refusal."
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/redact"
 )
 
@@ -33,6 +34,16 @@ func proseElapsed(ms int64, ended bool) string {
 		return ""
 	}
 	return " for " + proseDuration(ms)
+}
+
+// proseEnd is proseElapsed for what may have ended at a time that is not known,
+// because its server ended or lost its journal: then ms is that of the last
+// event.
+func proseEnd(ms int64, ended bool, why core.Reason) string {
+	if ended && (why == core.ReasonServerRestarted || why == core.ReasonDurabilityLost) {
+		return ", last seen after " + proseDuration(ms)
+	}
+	return proseElapsed(ms, ended)
 }
 
 // proseCount returns a number with its noun: 1 file, 2 files.

@@ -16,7 +16,7 @@ func (o *turnObject) stateLine() string {
 	case o.QueuePosition > 0:
 		fmt.Fprintf(&b, ", number %d in the queue", o.QueuePosition)
 	default:
-		b.WriteString(proseElapsed(o.ElapsedMS, o.Status.Ended()))
+		b.WriteString(proseEnd(o.ElapsedMS, o.Status.Ended(), o.Reason))
 	}
 	if o.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", o.Reason)

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -63,6 +64,9 @@ func newResourceUpdates(s *surface) *resourceUpdates {
 func (u *resourceUpdates) addHooks(h *server.Hooks) {
 	h.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { u.addClient(ctx, s.SessionID()) })
 	h.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { u.removeClient(s.SessionID()) })
+	h.AddBeforeSubscribe(func(ctx context.Context, _ any, r *mcp.SubscribeRequest) {
+		u.refuseUnknown(ctx, r.Params.URI)
+	})
 	h.AddAfterSubscribe(func(ctx context.Context, _ any, r *mcp.SubscribeRequest, _ *mcp.EmptyResult) {
 		if s := server.ClientSessionFromContext(ctx); s != nil {
 			u.subscribe(ctx, s.SessionID(), r.Params.URI)
@@ -80,6 +84,7 @@ func (u *resourceUpdates) addHooks(h *server.Hooks) {
 		}
 		id, uris := s.SessionID(), slices.Clone(r.Params.Notifications.ResourceSubscriptions)
 		for _, uri := range uris {
+			u.refuseUnknown(ctx, uri)
 			u.subscribe(ctx, id, uri)
 		}
 		context.AfterFunc(ctx, func() {
@@ -88,6 +93,50 @@ func (u *resourceUpdates) addHooks(h *server.Hooks) {
 			}
 		})
 	})
+}
+
+// subscriptionRefuser is a session whose subscriptions can be refused before
+// they are made.
+type subscriptionRefuser interface {
+	RefuseSubscription(uri string, err error)
+}
+
+// refuseUnknown refuses the subscription to a resource that does not exist, as
+// a read of it would be.
+func (u *resourceUpdates) refuseUnknown(ctx context.Context, uri string) {
+	s, ok := server.ClientSessionFromContext(ctx).(subscriptionRefuser)
+	if !ok {
+		return
+	}
+	if err := u.find(ctx, uri); core.CodeOf(err) == core.CodeNotFound {
+		s.RefuseSubscription(uri, errors.New(u.newCall(ctx, "resources/subscribe").failure(err).Content[0].(mcp.TextContent).Text))
+	}
+}
+
+// find returns CodeNotFound if there is no resource with a URI.
+func (u *resourceUpdates) find(ctx context.Context, uri string) error {
+	kind, id, part := parseURI(uri)
+	address := "harness://" + kind
+	if id != "" {
+		address += fmt.Sprintf("/{%s_id}", listKinds[kind])
+	}
+	if part != "" {
+		address += "/" + part
+	}
+	if !slices.ContainsFunc(resources(), func(r resource) bool {
+		path, _, _ := strings.Cut(r.address, "{?")
+		return path == address
+	}) {
+		return core.Errorf(core.CodeNotFound, "there is no resource %s", clip(uri, maxErrorText))
+	}
+	if id == "" {
+		return nil
+	}
+	r, err := u.h.Get(ctx, u.opts.Owner(ctx).Owner, id)
+	if err == nil && r.Kind != listKinds[kind] {
+		return core.Errorf(core.CodeNotFound, "%s is a %s, not a %s", r.ID, r.Kind, listKinds[kind])
+	}
+	return err
 }
 
 func (u *resourceUpdates) addClient(ctx context.Context, id string) {

@@ -181,10 +181,13 @@ func TestSubscribersGetUpdatesOfTheirOwnResourcesOnly(t *testing.T) {
 	w := newAgentServer(t, tools.Options{}, core.Limits{})
 	c := w.client("legacy", nil)
 	mine := ask(t, c, "start_session", args{"provider": "demo", "cwd": w.cwd, "session_id": "mine"}).str("session_id")
-	subscribe(t, c, "legacy", "harness://sessions/theirs", "harness://sessions")
+	subscribe(t, c, "legacy", "harness://sessions")
 	other := core.Caller{Owner: "other"}
 	if _, err := w.h.StartSession(t.Context(), other, core.StartRequest{Config: core.SessionConfig{Provider: "demo", CWD: w.cwd, SessionID: "theirs"}}); err != nil {
 		t.Fatal(err)
+	}
+	if err := c.Do(t.Context(), "resources/subscribe", map[string]any{"uri": "harness://sessions/theirs"}, nil); err == nil {
+		t.Error("another owner's session can be subscribed to")
 	}
 	if _, err := w.h.Close(t.Context(), other, core.CloseRequest{ID: "theirs"}); err != nil {
 		t.Fatal(err)

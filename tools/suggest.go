@@ -104,9 +104,12 @@ func (c *call) afterTurn(o *turnObject) {
 	case o.Status == core.TurnDoneCompleted:
 		o.suggestRest(o)
 		o.suggest("replay", "the steps it took", args{"id": turn, "view": "summary"})
-		if o.sessionEnds {
+		switch {
+		case o.resumable:
 			o.suggest("start_session", "continues the conversation", args{"resume": session})
-		} else {
+		case o.sessionCloses:
+			o.suggest("await", "waits for the end of its session", args{"ids": []string{session}})
+		case !o.sessionEnded:
 			o.suggest("close", "ends the session when you are done", args{"id": session})
 		}
 	default:
@@ -114,6 +117,27 @@ func (c *call) afterTurn(o *turnObject) {
 		o.suggest("replay", "what led to it", args{"id": turn, "view": "summary"})
 		o.suggest("inspect", "what the session can still do", args{"id": session})
 	}
+}
+
+// settingsNotStored are the arguments that a resume needs again.
+var settingsNotStored = []string{"env", "mcp_servers", "provider_options"}
+
+// canResume reports whether a session that has ended can be continued with its
+// id alone: its provider can resume a conversation, no sign-in is missing, and
+// this call started it with nothing that is not stored.
+func (c *call) canResume(provider, transport string, failures ...*turnError) bool {
+	for _, e := range failures {
+		if e != nil && e.Code == core.TurnAuthRequired {
+			return false
+		}
+	}
+	for _, name := range settingsNotStored {
+		if _, ok := c.given[name]; ok {
+			return false
+		}
+	}
+	t, known := c.h.ProviderSpec(provider).Transport(transport)
+	return !known || t.Capabilities.Resume.OK()
 }
 
 // afterSession suggests calls that follow a session in its present state.
@@ -126,7 +150,9 @@ func (c *call) afterSession(o *sessionObject) {
 		}
 	case !o.Live:
 		o.suggest("replay", "what happened", args{"id": id, "view": "summary"})
-		o.suggest("start_session", "continues the conversation", args{"resume": id})
+		if c.canResume(o.Provider, o.Transport, o.Error, o.lastError()) {
+			o.suggest("start_session", "continues the conversation", args{"resume": id})
+		}
 	case o.CurrentTurn != nil:
 		o.suggest("await", "waits for its turn", args{"ids": []string{o.CurrentTurn.TurnID}})
 		o.suggest("replay", "what it has done so far", args{"id": id, "view": "summary"})
@@ -142,9 +168,14 @@ func (c *call) afterSession(o *sessionObject) {
 
 func (c *call) afterRequest(o *requestObject) {
 	c.suggestAnswers(&o.nexts, o)
-	if o.Status != core.RequestPending {
-		o.suggest("await", "what the turn does next", args{"ids": []string{o.TurnID}})
+	if o.Status == core.RequestPending {
+		return
 	}
+	if r, err := c.h.Get(c.ctx, c.caller.Owner, o.TurnID); err == nil && r.Done() {
+		o.suggest("inspect", "how its turn ended", args{"id": o.TurnID})
+		return
+	}
+	o.suggest("await", "what the turn does next", args{"ids": []string{o.TurnID}})
 }
 
 // suggestAnswers adds calls that answer a request or, where only a person may

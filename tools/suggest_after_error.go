@@ -31,7 +31,11 @@ func (c *call) afterError(e *core.Error, details map[string]any) []suggestion {
 			n.suggest("await", "until it is ready", args{"ids": []string{session}})
 			break
 		}
-		n.suggest("start_session", "continues the conversation", args{"resume": session})
+		if r, err := c.h.Get(c.ctx, c.caller.Owner, session); err == nil && r.Session != nil {
+			if o := c.session(*r.Session); !o.Live && c.canResume(o.Provider, o.Transport, o.Error, o.lastError()) {
+				n.suggest("start_session", "continues the conversation", args{"resume": session})
+			}
+		}
 		n.suggest("replay", "what happened", args{"id": session, "view": "summary"})
 	case core.CodeSessionInUse, core.CodeSessionUsed, core.CodeNoActiveTurn, core.CodeTurnNotActive, core.CodeTurnUsed,
 		core.CodeResponseUncertain, core.CodeCommandInProgress:

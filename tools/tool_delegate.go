@@ -100,6 +100,8 @@ func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.Se
 	o.Next = nil
 	o.suggestRest(o)
 	o.suggest("replay", "the steps it took", args{"id": o.TurnID, "view": "summary"})
-	o.suggest("start_session", "continues the conversation", args{"resume": o.SessionID})
+	if s := r.Session.Session; !s.Status.Live() && c.canResume(s.Provider, s.Transport, o.Error) {
+		o.suggest("start_session", "continues the conversation", args{"resume": o.SessionID})
+	}
 	return r.Session.Session.Status
 }

@@ -51,7 +51,7 @@ func (h *dispatcher) call(ctx context.Context, s *requestSession, e *envelope, m
 		}
 	}()
 	if answer := h.srv.HandleMessage(ctx, message); answer != nil {
-		*response = e.withURI(withID(e.ID, answer))
+		*response = e.withURI(e.withErrorCode(withID(e.ID, answer)))
 		if s.modern {
 			if missing := missingCapabilities(answer, s.GetClientCapabilities()); len(missing) > 0 {
 				*response = missingCapabilityReply(e.ID, missing)

@@ -5,9 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// The codes at the beginning of a handler's error that have a code in the
+// protocol.
+const (
+	codeNotFound        = "not_found"
+	codeInvalidArgument = "invalid_argument"
 )
 
 // envelope is the part of a message that routing needs. It is decoded once, in
@@ -100,6 +108,30 @@ func errorReply(id json.RawMessage, code int, message string) reply {
 		id = json.RawMessage("null")
 	}
 	return reply{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &mcp.JSONRPCErrorDetails{Code: code, Message: message}}
+}
+
+// withErrorCode sets the code that the protocol prescribes for the error of a
+// resource or a prompt: mcp-go answers every error of a handler with
+// INTERNAL_ERROR. The message of such an error begins with our own code. A
+// resource that is not found has a code of its own up to 2025-11-25.
+func (e *envelope) withErrorCode(response any) any {
+	r, ok := response.(reply)
+	if !ok || r.Error == nil || r.Error.Code != mcp.INTERNAL_ERROR {
+		return response
+	}
+	switch mcp.MCPMethod(e.Method) {
+	case mcp.MethodResourcesRead, mcp.MethodPromptsGet:
+	default:
+		return response
+	}
+	code, _, _ := strings.Cut(r.Error.Message, ": ")
+	switch {
+	case code == codeNotFound && !e.modern():
+		r.Error.Code = mcp.RESOURCE_NOT_FOUND
+	case code == codeNotFound, code == codeInvalidArgument:
+		r.Error.Code = mcp.INVALID_PARAMS
+	}
+	return r
 }
 
 // withURI adds the URI to the error of a resources/read, as the protocol

@@ -137,7 +137,9 @@ func TestRequestsWithAWrongHostOriginOrTokenAreRefused(t *testing.T) {
 		"a wrong version":   {header{"Mcp-Protocol-Version": "1999-01-01"}, http.StatusBadRequest},
 		"a wrong type":      {header{"Content-Type": "text/plain"}, http.StatusUnsupportedMediaType},
 		"no type":           {header{"Content-Type": ""}, http.StatusUnsupportedMediaType},
-		"no streams":        {header{"Accept": "application/json"}, http.StatusNotAcceptable},
+		"no streams":        {header{"Accept": "application/json"}, http.StatusOK},
+		"streams only":      {header{"Accept": "text/event-stream"}, http.StatusOK},
+		"neither accepted":  {header{"Accept": "text/html"}, http.StatusNotAcceptable},
 		"anything accepted": {header{"Accept": "*/*"}, http.StatusOK},
 		"all in order":      {nil, http.StatusOK},
 	} {

@@ -30,7 +30,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = io.WriteString(w, "ready\n")
-	case PathMCP, PathAbout:
+	case PathMCP, PathMCP + "/", PathAbout:
 		h.authorize(w, r)
 	default:
 		http.NotFound(w, r)

@@ -19,7 +19,7 @@ func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, p *principal
 		return
 	}
 	defer call.end()
-	a := newHTTPResponse(w, h.opts.KeepAlive, x.onWriteError(call))
+	a := newHTTPResponse(w, x.only, h.opts.KeepAlive, x.onWriteError(call))
 	defer a.close()
 	if x.begin != nil {
 		defer x.begin(call, a)()
@@ -44,6 +44,7 @@ type exchange struct {
 	envelope     *envelope
 	body         []byte
 	key          string
+	only         string                                  // the one content type that the client accepts, or ""
 	status       func(response any) int                  // HTTP status of the response; may set headers
 	onWriteError func(*call) func()                      // what to do after a failed write; may return nil
 	begin        func(*call, *httpResponse) (end func()) // called before the call, end after it; may be nil

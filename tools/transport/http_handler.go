@@ -193,8 +193,8 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *principal) {
 
 // post serves one message.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
-	if !accepts(r, "application/json") || !accepts(r, "text/event-stream") {
-		http.Error(w, "the Accept header must list application/json and text/event-stream", http.StatusNotAcceptable)
+	if !accepts(r, typeJSON) && !accepts(r, typeStream) {
+		http.Error(w, "the Accept header must list "+typeJSON+" and "+typeStream, http.StatusNotAcceptable)
 		return
 	}
 	if _, ok := readDirectory(r.Header.Get(HeaderDirectory)); !ok {

@@ -21,7 +21,9 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 		http.Error(w, "this protocol version is not supported", http.StatusBadRequest)
 		return
 	}
-	if r.Header.Get(mcp.HeaderSessionID) == "" && mcp.MCPMethod(e.Method) == mcp.MethodInitialize && e.hasID() {
+	// A client that starts again may still send the id of a session that has
+	// ended.
+	if mcp.MCPMethod(e.Method) == mcp.MethodInitialize && e.hasID() && p.session(r.Header.Get(mcp.HeaderSessionID)) == nil {
 		h.initialize(w, r, p, e, body)
 		return
 	}
@@ -42,7 +44,7 @@ func (h *Handler) postLegacy(w http.ResponseWriter, r *http.Request, p *principa
 		w.WriteHeader(http.StatusAccepted)
 	default:
 		h.serve(withDirectory(s.ctx, r.Header), w, p, exchange{
-			client: s.client, envelope: e, body: body, key: s.key(e.ID),
+			client: s.client, envelope: e, body: body, key: s.key(e.ID), only: onlyAccepted(r),
 			status:       func(any) int { return http.StatusOK },
 			onWriteError: func(*call) func() { return nil },
 			begin: func(c *call, _ *httpResponse) func() {
@@ -85,12 +87,12 @@ func findSession(w http.ResponseWriter, r *http.Request, p *principal) *httpSess
 }
 
 // initialize makes a session, if the server accepts it.
-func (h *Handler) initialize(w http.ResponseWriter, _ *http.Request, p *principal, e *envelope, body []byte) {
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, e *envelope, body []byte) {
 	s := h.newSession(p)
 	defer s.leave()
 	opened := false
 	h.serve(s.ctx, w, p, exchange{
-		client: s.client, envelope: e, body: body, key: s.key(e.ID),
+		client: s.client, envelope: e, body: body, key: s.key(e.ID), only: onlyAccepted(r),
 		onWriteError: func(*call) func() { return nil },
 		status: func(response any) int {
 			if errorCode(response) != 0 {
@@ -126,7 +128,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p *principal) {
 	}
 	defer stream.end()
 	defer context.AfterFunc(r.Context(), stream.cancel)()
-	a := newHTTPResponse(w, h.opts.KeepAlive, stream.cancel)
+	a := newHTTPResponse(w, typeStream, h.opts.KeepAlive, stream.cancel)
 	defer a.close()
 	a.open()
 	s.broadcasts.read(a, stream.ctx.Done())

@@ -25,11 +25,15 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 	}
 	c := newClient(h.nextID())
 	x := exchange{
-		client: c, envelope: e, body: body, key: c.id,
+		client: c, envelope: e, body: body, key: c.id, only: onlyAccepted(r),
 		status:       func(response any) int { return statusOf(errorCode(response)) },
 		onWriteError: func(c *call) func() { return c.cancel },
 	}
 	if mcp.MCPMethod(e.Method) == mcp.MethodSubscriptionsListen {
+		if x.only == typeJSON {
+			http.Error(w, "the Accept header must list "+typeStream, http.StatusNotAcceptable)
+			return
+		}
 		x.begin = func(_ *call, a *httpResponse) func() { return h.listen(p, c, a) }
 	}
 	ctx := context.WithValue(r.Context(), principalKey{}, p.name)

@@ -11,17 +11,29 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-var errResponseSent = errors.New("the response was sent already")
+var (
+	errResponseSent = errors.New("the response was sent already")
+	errNoStream     = errors.New("the client accepts no event stream")
+)
+
+// The content types of a response.
+const (
+	typeJSON   = "application/json"
+	typeStream = "text/event-stream"
+)
 
 // httpResponse is the HTTP response to one message of a client. It is one JSON
 // object, unless something is sent before the response or the response takes
 // longer than the keep-alive time: then it is an event stream, in which
-// comments keep the connection alive. It is a sink, and safe for concurrent
-// use.
+// comments keep the connection alive. For a client that accepts only one of the
+// two it is always that one: without a stream nothing can be sent before the
+// response; a stream begins with the response at the latest, but an error whose
+// status is not 200 is always JSON. It is a sink, and safe for concurrent use.
 type httpResponse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	every   time.Duration // between comments
+	only    string        // the one content type that the client accepts, or ""
 
 	mu           sync.Mutex
 	streaming    bool
@@ -33,8 +45,8 @@ type httpResponse struct {
 
 // newHTTPResponse prepares the response. onWriteError is called once after a
 // failed write; it may be nil. The caller must call close.
-func newHTTPResponse(w http.ResponseWriter, every time.Duration, gone func()) *httpResponse {
-	a := &httpResponse{w: w, control: http.NewResponseController(w), every: every, onWriteError: gone}
+func newHTTPResponse(w http.ResponseWriter, only string, every time.Duration, gone func()) *httpResponse {
+	a := &httpResponse{w: w, only: only, control: http.NewResponseController(w), every: every, onWriteError: gone}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.timer = time.AfterFunc(every, a.keepAlive)
@@ -48,8 +60,12 @@ func (a *httpResponse) open() {
 	a.writeEvent(": open\n\n", nil, "")
 }
 
-// send sends a message before the response.
+// send sends a message before the response. It returns errNoStream if the
+// client accepts JSON only.
 func (a *httpResponse) send(message any) error {
+	if a.only == typeJSON {
+		return errNoStream
+	}
 	return a.write(message, func(body []byte) { a.writeEvent("event: message\ndata: ", body, "\n") })
 }
 
@@ -57,11 +73,11 @@ func (a *httpResponse) send(message any) error {
 // the response is no stream by then.
 func (a *httpResponse) finish(status int, message any) error {
 	return a.write(message, func(body []byte) {
-		if a.streaming {
+		if a.streaming || a.only == typeStream && status == http.StatusOK {
 			a.writeEvent("event: message\ndata: ", body, "\n")
 		} else {
 			header := a.w.Header()
-			header.Set("Content-Type", "application/json")
+			header.Set("Content-Type", typeJSON)
 			header.Set("Content-Length", strconv.Itoa(len(body)))
 			a.extend()
 			a.w.WriteHeader(status)
@@ -112,7 +128,7 @@ func (a *httpResponse) end() {
 func (a *httpResponse) keepAlive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.done || a.err != nil {
+	if a.done || a.err != nil || a.only == typeJSON {
 		return
 	}
 	a.writeEvent(": waiting\n\n", nil, "")
@@ -129,7 +145,7 @@ func (a *httpResponse) writeEvent(head string, data []byte, tail string) {
 	if !a.streaming {
 		a.streaming = true
 		header := a.w.Header()
-		header.Set("Content-Type", "text/event-stream")
+		header.Set("Content-Type", typeStream)
 		header.Set("X-Accel-Buffering", "no") // proxies must not buffer
 		a.w.WriteHeader(http.StatusOK)
 	}
@@ -193,4 +209,16 @@ func accepts(r *http.Request, want string) bool {
 		}
 	}
 	return len(all) == 0
+}
+
+// onlyAccepted returns the one content type of a response that the client
+// accepts, "" if it accepts both.
+func onlyAccepted(r *http.Request) string {
+	switch json, stream := accepts(r, typeJSON), accepts(r, typeStream); {
+	case json && !stream:
+		return typeJSON
+	case stream && !json:
+		return typeStream
+	}
+	return ""
 }

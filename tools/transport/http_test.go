@@ -437,3 +437,46 @@ func TestLoopbackHostsAreTheNamesOfTheAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestAClientGetsTheContentTypeThatItAccepts calls a tool that reports progress
+// first: a client without streams gets the response alone.
+func TestAClientGetsTheContentTypeThatItAccepts(t *testing.T) {
+	h := mcptest.ServeHTTP(t, newServer(tool("steps", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_ = progress(ctx, r, 1)
+		return mcp.NewToolResultText("done"), nil
+	})), transport.HTTPOptions{KeepAlive: time.Millisecond})
+	b := &besieged{HTTP: h, t: t}
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"steps","_meta":{"progressToken":"p"}}}`
+	session := b.session(aliceToken)
+	for accept, events := range map[string]bool{"application/json": false, "text/event-stream": true, "application/json, text/event-stream": true} {
+		response := b.do("POST", call, header{"Mcp-Session-Id": session, "Accept": accept})
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), `"done"`) {
+			t.Fatalf("%s: %s %s (%v)", accept, response.Status, body, err)
+		}
+		if json.Valid(body) == events || (response.Header.Get("Content-Type") == "text/event-stream") != events {
+			t.Errorf("%s: %s %s", accept, response.Header.Get("Content-Type"), body)
+		}
+	}
+}
+
+func TestInitializeWithTheIDOfAnEndedSessionMakesANewOne(t *testing.T) {
+	b := besiege(t)
+	live := b.session(aliceToken)
+	for _, stale := range []string{"made-up", b.session(bobToken)} {
+		response := b.do("POST", hello, header{"Mcp-Session-Id": stale})
+		id := response.Header.Get("Mcp-Session-Id")
+		if response.StatusCode != http.StatusOK || id == "" || id == stale || id == live {
+			t.Errorf("%s: %s with session %q", stale, response.Status, id)
+		}
+	}
+	b.alive()
+}
+
+func TestASlashBehindThePathIsServed(t *testing.T) {
+	b := besiege(t)
+	b.URL += "/"
+	if b.session(aliceToken) == "" {
+		t.Error("no session")
+	}
+}

@@ -22,9 +22,10 @@ type requestSession struct {
 	modern        bool
 	notifications callNotifications
 
-	mu     sync.Mutex
-	facts  clientFacts
-	stream *stream // of a subscriptions/listen, from its filter to its end
+	mu      sync.Mutex
+	facts   clientFacts
+	refused map[string]error // by URI, of subscriptions
+	stream  *stream          // of a subscriptions/listen, from its filter to its end
 }
 
 var (
@@ -196,8 +197,28 @@ func (s *requestSession) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) 
 // SubscribeToResource is SubscribeToResourceErr without the error.
 func (s *requestSession) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
 
+// RefuseSubscription makes SubscribeToResourceErr return err for a resource. A
+// hook that runs before a subscription has no other way to refuse it.
+func (s *requestSession) RefuseSubscription(uri string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = make(map[string]error)
+	}
+	s.refused[uri] = err
+}
+
+func (s *requestSession) refusal(uri string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused[uri]
+}
+
 // SubscribeToResourceErr records that the client wants updates of a resource.
 func (s *requestSession) SubscribeToResourceErr(uri string) error {
+	if err := s.refusal(uri); err != nil {
+		return err
+	}
 	if s.modern {
 		return nil // a stream's resources are in its filter
 	}
