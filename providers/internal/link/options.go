@@ -44,7 +44,7 @@ func (o Options) Find(command, hint string) (Executable, error) {
 	}
 	path, searched, err := process.LookPath(name, slices.Concat(o.PathDirs, process.DefaultDirs()))
 	if err != nil {
-		err = core.Errorf(core.CodeProviderNotReady, "the %s command was not found: %w", command, err).
+		err = core.Errorf(core.CodeProviderNotReady, "%w", err).
 			WithHint("%s, or name its directory with --path-dir.", hint).WithDetail("searched", searched)
 	}
 	return Executable{Path: path, Searched: searched}, err
