@@ -43,3 +43,17 @@ func TestWithoutHomeAJournalMustBeNamed(t *testing.T) {
 		t.Errorf("version: exit %d: %s", code, errs.String())
 	}
 }
+
+func TestRelativeDirectoriesCountFromTheStartingFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	c := Common{AllowDir: []string{".", "sub"}, PathDir: []string{"bin", dir}}
+	if err := c.makeDirsAbsolute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range append(c.AllowDir, c.PathDir...) {
+		if !filepath.IsAbs(got) {
+			t.Errorf("%s is relative", got)
+		}
+	}
+}

@@ -84,7 +84,9 @@ func run(ctx context.Context, args []string, std stdio) int {
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	err = c.dbKnown(kctx.Command())
+	if err = c.makeDirsAbsolute(); err == nil {
+		err = c.dbKnown(kctx.Command())
+	}
 	if err == nil {
 		err = kctx.Run(&c.Common, std)
 	}
