@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -70,17 +71,30 @@ func (c *Common) limits() core.Limits {
 	}
 }
 
-// defaultDB returns the path of the journal in the user's state directory.
+// defaultDB returns the path of the journal in the user's state directory, or "" if
+// the environment names no such directory. A relative XDG_STATE_HOME is ignored, as
+// the XDG Base Directory Specification requires.
 func defaultDB() string {
 	dir := os.Getenv("XDG_STATE_HOME")
-	if dir == "" {
+	if !filepath.IsAbs(dir) {
 		home, err := os.UserHomeDir()
-		if err != nil {
-			return filepath.Join(os.TempDir(), "harness-mcp", "journal.db")
+		if err != nil || !filepath.IsAbs(home) {
+			return ""
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(dir, "harness-mcp", "journal.db")
+}
+
+// dbKnown returns a usageError if no journal is named and the environment has no home
+// directory. A folder for all users, such as /tmp, is no substitute: anyone may have
+// made it.
+func (c *Common) dbKnown(command string) error {
+	name, _, _ := strings.Cut(command, " ")
+	if c.DB != "" || name == "version" || name == "demo" {
+		return nil
+	}
+	return usageErrorf("Name a file of yours: --db PATH.", "there is no place for the journal: HOME is not set to an absolute path")
 }
 
 // plain returns the text of an error for a terminal.

@@ -84,7 +84,13 @@ func run(ctx context.Context, args []string, std stdio) int {
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	if err := kctx.Run(&c.Common, std); err != nil {
+	if err = c.makeDirsAbsolute(); err == nil {
+		err = c.dbKnown(kctx.Command())
+	}
+	if err == nil {
+		err = kctx.Run(&c.Common, std)
+	}
+	if err != nil {
 		text, code := outcomeOf(err)
 		if !errors.Is(err, errSilent) {
 			fmt.Fprintln(std.err, "harness-mcp:", redact.Plain(text))

@@ -105,6 +105,24 @@ func (r *remote) about(ctx context.Context) (about, error) {
 	return got, json.NewDecoder(http.MaxBytesReader(nil, response.Body, maxAbout)).Decode(&got)
 }
 
+// makeDirsAbsolute makes the directories of flags, variables and the configuration file
+// absolute, relative to the folder in which this program was started. It is called once,
+// before a command runs.
+func (c *Common) makeDirsAbsolute() error {
+	for _, dirs := range [][]string{c.AllowDir, c.PathDir} {
+		for i, dir := range dirs {
+			if dir == "" {
+				continue
+			}
+			var err error
+			if dirs[i], err = filepath.Abs(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // dirsExist returns a usageError if a directory of --allow-dir does not exist, since a
 // mistyped one would confine agents to nothing.
 func (c *Common) dirsExist() error {
