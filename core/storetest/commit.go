@@ -9,6 +9,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
+// expectSeq proves the optimistic lock of a journal: a batch whose ExpectSeq is
+// below or above the stored seq is refused with a "seq" conflict that carries the
+// stored seq, and adds no event. A new aggregate expects 0.
 func expectSeq(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1, 2)); err != nil {
 		return err
@@ -31,6 +34,9 @@ func expectSeq(ctx context.Context, s core.Store) error {
 	return wantConflict("a new session that expects events", s.Commit(ctx, fresh), "seq", s2)
 }
 
+// sameBatch proves that a commit can be repeated: the last batch is accepted
+// again without effect. Other data under the same numbers and an earlier batch
+// are conflicts.
 func sameBatch(ctx context.Context, s core.Store) error {
 	first := opened(ann, s1, 0, 1, 2)
 	first.Keys = []core.KeyRecord{{Owner: ann, Tool: "start_session", Key: "k", Resource: s1, At: at(0)}}
