@@ -17,8 +17,7 @@ func ReopenChecks() []ReopenCheck {
 }
 
 // everythingSurvives proves that each kind of record, the owning instance and the
-// secret are durable once the call that wrote them returned, that a deletion is
-// durable too, and that the journal continues at the stored seq.
+// secret are there after a reopening, that a deleted session is not, and that the journal continues at the stored seq.
 func everythingSurvives(ctx context.Context, s core.Store, reopen func(core.Store) core.Store) error {
 	b := opened(ann, s1, 0, 1, 2)
 	b.Events[0].Raw = []byte(`{"r":1}`)
