@@ -9,7 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// PutAnswer implements AnswerStore.
+// PutAnswer implements AnswerStore. The session must exist for the same owner,
+// else CodeNotFound. An id that is in use is a *core.ConflictError.
 func (m *Store) PutAnswer(ctx context.Context, a core.Answer) error {
 	return m.do(ctx, func(d *memData) error {
 		if _, used := d.answers[a.ID]; used {
@@ -45,7 +46,8 @@ func cloneAnswer(a core.Answer) core.Answer {
 	return a
 }
 
-// Answers implements AnswerStore.
+// Answers implements AnswerStore. The instance is compared with the present
+// owner of the session, so open answers follow a session that is claimed.
 func (m *Store) Answers(ctx context.Context, instance string) ([]core.Answer, error) {
 	return locked(ctx, m, func(d *memData) ([]core.Answer, error) {
 		var out []core.Answer
@@ -70,7 +72,8 @@ func (m *Store) Answer(ctx context.Context, id string) (core.Answer, error) {
 	})
 }
 
-// PutOutcome implements AnswerStore.
+// PutOutcome implements AnswerStore. The first outcome stays and the response is
+// deleted with it: it may hold secrets and has no further reader.
 func (m *Store) PutOutcome(ctx context.Context, id string, o core.AnswerOutcome) (bool, error) {
 	return locked(ctx, m, func(d *memData) (bool, error) {
 		a, ok := d.answers[id]

@@ -100,6 +100,7 @@ func New() *Store {
 // on its own.
 func (m *Store) Reopen() *Store { return m.data.view() }
 
+// view registers a new instance on d. It is alive until its Close.
 func (d *memData) view() *Store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +109,9 @@ func (d *memData) view() *Store {
 	return m
 }
 
-// locked calls f with the mutex held, unless the call must be refused.
+// locked calls f with the mutex held. It refuses with CodeStoreFailed if ctx has
+// ended or m is closed. ctx is not watched while the mutex is awaited: f never
+// blocks.
 func locked[T any](ctx context.Context, m *Store, f func(*memData) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, &core.Error{Code: core.CodeStoreFailed, Message: "the wait for the store ended", Err: err}
@@ -127,7 +130,10 @@ func (m *Store) do(ctx context.Context, f func(*memData) error) error {
 	return err
 }
 
-// Commit implements Store.
+// Commit implements Store. A batch with the digest of the last one is accepted
+// again without effect, so that a caller can repeat a commit whose result it
+// did not see. Otherwise check runs in full before write: a refused batch
+// changes nothing. Both run under one hold of the mutex.
 func (m *Store) Commit(ctx context.Context, b core.Batch) error {
 	e, err := b.Encode()
 	if err != nil {
@@ -146,7 +152,10 @@ func (m *Store) Commit(ctx context.Context, b core.Batch) error {
 	})
 }
 
-// check finds what the batch clashes with. It changes nothing.
+// check returns the reason to refuse a batch, nil for none. It changes nothing.
+// The order decides which error a caller sees: the id of the aggregate, its
+// seq, the missing aggregate (CodeNotFound), row ids, then keys. All but the
+// missing aggregate are a *core.ConflictError.
 func (d *memData) check(agg *memAggregate, e core.EncodedBatch) error {
 	if agg != nil && !e.Replace && (e.Create || e.Kind != "" && e.Kind != agg.kind) {
 		return &core.ConflictError{Kind: e.IDKind(), ID: e.Resource, Stored: agg.lastSeq}
@@ -175,6 +184,9 @@ func (d *memData) check(agg *memAggregate, e core.EncodedBatch) error {
 	return nil
 }
 
+// write applies a batch that check accepted. It cannot fail. agg is the
+// aggregate before the batch, nil for none; Replace drops it first, so that no
+// old row or event stays.
 func (d *memData) write(agg *memAggregate, e core.EncodedBatch) {
 	if agg != nil && e.Replace {
 		d.drop(agg)
@@ -211,7 +223,9 @@ func (d *memData) write(agg *memAggregate, e core.EncodedBatch) {
 	d.bound(agg)
 }
 
-// bound drops the oldest events beyond the limits. agg was just written.
+// bound drops the oldest events beyond the limits. agg was just written. A
+// journal that is too large shrinks to three quarters of MemJournalBytes, not to
+// the limit itself: otherwise each further commit would copy the journal.
 func (d *memData) bound(agg *memAggregate) {
 	if agg.bytes > MemJournalBytes {
 		d.shrink(agg, MemJournalBytes/4*3)
@@ -246,6 +260,8 @@ func (d *memData) dropEvents(a *memAggregate, n int) {
 	a.events = slices.Clone(a.events[n:])
 }
 
+// cloneEvent returns a copy of ev that shares no bytes with it. Events are
+// cloned when they are stored and when they are returned.
 func cloneEvent(ev core.Event) core.Event {
 	ev.Data, ev.Raw = bytes.Clone(ev.Data), bytes.Clone(ev.Raw)
 	return ev
@@ -275,7 +291,9 @@ func (d *memData) find(owner, id string) *memAggregate {
 	return found
 }
 
-// Events implements Store.
+// Events implements Store. A page has at least one event if any matches, even
+// if that event alone exceeds MaxBytes: a reader always advances. Tail reads from
+// the end and returns the events in ascending order all the same.
 func (m *Store) Events(ctx context.Context, q core.EventQuery) ([]core.Event, error) {
 	return locked(ctx, m, func(d *memData) ([]core.Event, error) {
 		agg := d.find(q.Owner, q.Resource)
@@ -317,6 +335,8 @@ func pageRows(limit int) int {
 	return limit
 }
 
+// matches reports whether ev is in the range, turn and types of q. After is
+// exclusive, Until inclusive; zero values do not filter.
 func matches(q core.EventQuery, ev core.Event) bool {
 	return ev.Seq > q.After && (q.Until == 0 || ev.Seq <= q.Until) &&
 		(q.TurnID == "" || ev.TurnID == q.TurnID) &&
@@ -399,7 +419,9 @@ func (m *Store) Processes(ctx context.Context, q core.ListQuery) ([]core.Process
 	return memList(ctx, m, core.KindProcess, q, func(r *core.ProcessRecord, in string) { r.Instance = in })
 }
 
-// memList reads a page of rows of one kind.
+// memList returns a page of rows of one kind, newest first, with the id and then
+// the owner as tie-breakers. own sets the instance, which is kept with the
+// aggregate and not in the row. A malformed cursor is refused before the lock.
 func memList[T any](ctx context.Context, m *Store, kind core.ResourceKind, q core.ListQuery, own func(*T, string)) ([]T, error) {
 	end, err := core.ParseCursor(q.Before)
 	if err != nil {
@@ -427,6 +449,7 @@ func memList[T any](ctx context.Context, m *Store, kind core.ResourceKind, q cor
 	})
 }
 
+// position returns the place of r in lists, which a cursor encodes.
 func (r *memRow) position() core.Position { return core.Position{At: r.Created, ID: r.ID} }
 
 // before reports whether p is on a later page than one that ended with c.
@@ -434,6 +457,8 @@ func before(p, c core.Position) bool {
 	return cmp.Or(p.At.Compare(c.At), strings.Compare(p.ID, c.ID)) < 0
 }
 
+// matches reports whether r passes every filter of q. Zero values do not filter.
+// Provider and instance are those of the aggregate that holds r.
 func (r *memRow) matches(q core.ListQuery) bool {
 	return (q.Owner == core.AllOwners || r.owner == q.Owner) &&
 		(q.SessionID == "" || r.in.kind == core.KindSession && r.in.id == q.SessionID) &&
@@ -445,7 +470,7 @@ func (r *memRow) matches(q core.ListQuery) bool {
 		(q.EndedBefore.IsZero() || !r.Live && r.Ended.Before(q.EndedBefore))
 }
 
-// Delete implements Store.
+// Delete implements Store. Deleting what is not there is no error.
 func (m *Store) Delete(ctx context.Context, owner, id string) error {
 	return m.do(ctx, func(d *memData) error {
 		if a := d.aggregates[ownedID{owner, id}]; a != nil {
@@ -455,7 +480,7 @@ func (m *Store) Delete(ctx context.Context, owner, id string) error {
 	})
 }
 
-// Trim implements Store.
+// Trim implements Store. lastSeq stays: seq numbers are never used twice.
 func (m *Store) Trim(ctx context.Context, owner, resource string, before uint64) error {
 	return m.do(ctx, func(d *memData) error {
 		if a := d.aggregates[ownedID{owner, resource}]; a != nil {
@@ -507,7 +532,8 @@ func (m *Store) SweepKeys(ctx context.Context, before time.Time) error {
 	})
 }
 
-// Claim implements Store.
+// Claim implements Store. Comparison and exchange are one step under the mutex:
+// of several callers with the same from, one gets true.
 func (m *Store) Claim(ctx context.Context, owner, id, from, to string) (bool, error) {
 	return locked(ctx, m, func(d *memData) (bool, error) {
 		a := d.aggregates[ownedID{owner, id}]

@@ -9,7 +9,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
-// DeleteEnded implements Store.
+// DeleteEnded implements Store. It compares and deletes under one hold of the
+// mutex: a resource that another instance claimed or wrote since it was listed
+// stays.
 func (m *Store) DeleteEnded(ctx context.Context, owner, id, instance string, last uint64) (bool, error) {
 	return locked(ctx, m, func(d *memData) (bool, error) {
 		a := d.aggregates[ownedID{owner, id}]
@@ -24,7 +26,7 @@ func (m *Store) DeleteEnded(ctx context.Context, owner, id, instance string, las
 	})
 }
 
-// Ended implements Store.
+// Ended implements Store. The oldest end comes first, then the lower id.
 func (m *Store) Ended(ctx context.Context, limit int) ([]core.EndedResource, error) {
 	return locked(ctx, m, func(d *memData) ([]core.EndedResource, error) {
 		var out []core.EndedResource
@@ -40,7 +42,8 @@ func (m *Store) Ended(ctx context.Context, limit int) ([]core.EndedResource, err
 	})
 }
 
-// Size implements Store.
+// Size implements Store. It counts event data and row bodies in bytes, without
+// the overhead of maps and without keys, children and answers.
 func (m *Store) Size(ctx context.Context) (int64, error) {
 	return locked(ctx, m, func(d *memData) (int64, error) {
 		n := d.bytes

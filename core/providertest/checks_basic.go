@@ -17,6 +17,9 @@ var basicChecks = []Check{
 	{"ready facts do not change", checkReady},
 }
 
+// checkWholeSpec proves that Spec is constant and complete: a name and a title,
+// transports with unique names, exactly one default, at least one approval and one
+// sandbox mode each, and a known value for every capability.
 func checkWholeSpec(e *Env) error {
 	s := e.Provider.Spec()
 	if s.Name == "" || s.Title == "" {
@@ -61,6 +64,8 @@ func checkSupport(c core.Capabilities) error {
 	return nil
 }
 
+// checkStatus proves that Status returns in time, reports the provider ready, and has
+// one of the three values of Authenticated.
 func checkStatus(e *Env) error {
 	ctx, cancel := context.WithTimeout(context.Background(), e.Timeout)
 	defer cancel()
@@ -78,6 +83,8 @@ func checkStatus(e *Env) error {
 	return fmt.Errorf("authenticated is %q", s.Authenticated)
 }
 
+// checkOpenClose proves that a Conn without a turn can be closed, and closed again
+// without an error.
 func checkOpenClose(e *Env) error {
 	l, err := e.open(nil)
 	if err != nil {
@@ -92,6 +99,7 @@ func checkOpenClose(e *Env) error {
 	return nil
 }
 
+// checkOpenContext proves that Open with an ended context returns an error in time.
 func checkOpenContext(e *Env) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -110,6 +118,8 @@ func checkOpenContext(e *Env) error {
 	return nil
 }
 
+// checkReady proves that Ready is the same before and after a turn, and that a
+// provider that can resume has reported its session id by the end of one.
 func checkReady(e *Env) error {
 	return e.with(func(l *link) error {
 		before := l.conn.Ready()

@@ -57,6 +57,8 @@ func checkSendNeverBlocks(e *Env) error {
 	})
 }
 
+// checkCloseMidTurn proves that Close returns and ends Recv while a turn runs that
+// would not end by itself in time.
 func checkCloseMidTurn(e *Env) error {
 	prompt := ""
 	switch {
@@ -75,6 +77,8 @@ func checkCloseMidTurn(e *Env) error {
 	return l.end(err)
 }
 
+// checkCloseWithRequest proves that Close does not wait for the answer to a pending
+// request.
 func checkCloseWithRequest(e *Env) error {
 	if e.Prompts.Approve == "" {
 		return noPrompt("Approve")
@@ -124,6 +128,8 @@ func checkCloseUnblocks(e *Env) error {
 // closers is how many goroutines close at once.
 const closers = 100
 
+// checkManyCloses proves that Close is safe for concurrent use: every call returns in
+// time without an error, and Recv ends.
 func checkManyCloses(e *Env) error {
 	l, err := e.open(nil)
 	if err != nil {
@@ -150,6 +156,8 @@ func checkManyCloses(e *Env) error {
 	return l.drain()
 }
 
+// checkSendAfterClose proves that Send refuses an op after Close. An op that it took
+// would never have an OpDone.
 func checkSendAfterClose(e *Env) error {
 	l, err := e.open(nil)
 	if err != nil {

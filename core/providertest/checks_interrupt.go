@@ -92,6 +92,8 @@ func checkInterruptAtOnce(e *Env) error {
 	})
 }
 
+// checkInterruptRequest proves that an interrupt that names a pending request cancels
+// the turn and ends the request: a later answer to it is refused.
 func checkInterruptRequest(e *Env) error {
 	if err := e.able("interrupt", interrupt); err != nil {
 		return err

@@ -16,6 +16,7 @@ var memoryChecks = []Check{
 // keepsake is the word that a conversation is to remember.
 const keepsake = "marmalade"
 
+// checkRemember proves that the turns of one Conn share one conversation.
 func checkRemember(e *Env) error {
 	if e.Prompts.Recall == "" {
 		return noPrompt("Recall")
@@ -37,8 +38,12 @@ func (l *link) recalls() error {
 	return p.says(keepsake)
 }
 
+// checkResume proves that a new Conn with a provider session id continues that
+// conversation under the same id.
 func checkResume(e *Env) error { return e.continued("resume", resuming, false) }
 
+// checkFork proves that a fork has the history of the conversation and an id of its
+// own.
 func checkFork(e *Env) error { return e.continued("fork", forking, true) }
 
 // continued leaves a conversation and opens it again, or a branch of it.

@@ -62,6 +62,8 @@ func (e *Env) decide(action core.Action, want core.Verdict, look func(played) er
 	})
 }
 
+// checkApprove proves that the action runs after an approval: the turn completes and at
+// least one tool was neither declined nor cancelled.
 func checkApprove(e *Env) error {
 	return e.decide(core.ActionApprove, core.VerdictCompleted, func(p played) error {
 		for done := range payloads[core.ToolCompleted](p) {
@@ -73,14 +75,17 @@ func checkApprove(e *Env) error {
 	})
 }
 
+// checkDeny proves that a denial stops the action and not the turn, which completes.
 func checkDeny(e *Env) error {
 	return e.decide(core.ActionDeny, core.VerdictCompleted, notUsed)
 }
 
+// checkCancel proves that the action cancel stops both the action and the turn.
 func checkCancel(e *Env) error {
 	return e.decide(core.ActionCancel, core.VerdictCancelled, notUsed)
 }
 
+// notUsed returns an error if a tool of the turn ended with ToolOK.
 func notUsed(p played) error {
 	for done := range payloads[core.ToolCompleted](p) {
 		if done.Status == core.ToolOK {
@@ -129,6 +134,8 @@ func (e *Env) askAndAnswer(choose func(core.Question) ([]string, error)) error {
 	})
 }
 
+// checkAnswer proves that a question can be answered with its first choice, or with
+// free text where it has no choices, and that the turn completes after it.
 func checkAnswer(e *Env) error {
 	return e.askAndAnswer(func(q core.Question) ([]string, error) {
 		if len(q.Choices) == 0 {
@@ -138,6 +145,8 @@ func checkAnswer(e *Env) error {
 	})
 }
 
+// checkOtherAnswer proves that a question with AllowsOther takes a text that is not one
+// of its choices.
 func checkOtherAnswer(e *Env) error {
 	return e.askAndAnswer(func(q core.Question) ([]string, error) {
 		if !q.AllowsOther {

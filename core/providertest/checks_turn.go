@@ -24,6 +24,8 @@ var turnChecks = []Check{
 	{"steering what does not run is refused", checkSteerNothing},
 }
 
+// checkText proves that a prompt reaches the agent and its message comes back in a
+// completed turn.
 func checkText(e *Env) error {
 	return e.with(func(l *link) error {
 		p, err := l.play(e.Prompts.Say("lighthouse"), nil)
@@ -34,6 +36,8 @@ func checkText(e *Env) error {
 	})
 }
 
+// checkUnusualText proves that the adapter neither interprets nor escapes the text: no
+// command, markup, variable or file reference is expanded on the way.
 func checkUnusualText(e *Env) error {
 	// A slash at the start, quotes, markup, a variable, a backslash and
 	// characters of two, three and four bytes.
@@ -64,6 +68,8 @@ func checkLongText(e *Env) error {
 	})
 }
 
+// checkStream proves that a provider that declares token streaming sends at least two
+// deltas, and the whole message after them. The watch compares the two.
 func checkStream(e *Env) error {
 	if err := e.need("token streaming", streaming, e.Prompts.Stream != nil); err != nil {
 		return err
@@ -87,6 +93,7 @@ func checkStream(e *Env) error {
 	})
 }
 
+// checkThink proves that reasoning of the agent arrives as core.Reasoning with a text.
 func checkThink(e *Env) error {
 	if e.Prompts.Think == "" {
 		return noPrompt("Think")
@@ -105,6 +112,8 @@ func checkThink(e *Env) error {
 	})
 }
 
+// checkTool proves that a tool call is reported to its end with ToolOK. The watch proves
+// that its start came first.
 func checkTool(e *Env) error {
 	if e.Prompts.Run == "" {
 		return noPrompt("Run")
@@ -130,6 +139,8 @@ var turnCodes = map[core.Code]bool{
 	core.TurnRateLimited:   true,
 }
 
+// checkFail proves that a failed turn has an error with a message and one of turnCodes.
+// The turn that with plays afterwards proves that the Conn is still usable.
 func checkFail(e *Env) error {
 	if e.Prompts.Fail == "" {
 		return noPrompt("Fail")
@@ -198,6 +209,8 @@ func checkTwoAtOnce(e *Env) error {
 	})
 }
 
+// checkConfigure proves that Configure between turns accepts an approval mode that the
+// spec lists.
 func checkConfigure(e *Env) error {
 	if err := e.able("configure", configure); err != nil {
 		return err
@@ -259,6 +272,8 @@ func checkSteer(e *Env) error {
 	})
 }
 
+// checkSteerNothing proves that a steer of an unknown turn has an error as its outcome. It
+// must not start a turn.
 func checkSteerNothing(e *Env) error {
 	if err := e.able("steer", steering); err != nil {
 		return err

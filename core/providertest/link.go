@@ -18,8 +18,10 @@ type link struct {
 	trail trail
 }
 
-// within runs a call that must return in time. A call that does not is left
-// behind, running, and is an error.
+// within runs a call that must return within d. The call has a goroutine of its
+// own, since a faulty adapter may block for ever: then within returns an error and
+// the goroutine stays until the call returns. done has capacity 1, so that the
+// goroutine does not wait for a reader.
 func within(d time.Duration, what string, call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
@@ -106,6 +108,8 @@ func (l *link) close() error {
 	return l.drain()
 }
 
+// shut closes the Conn. Close gets a context of Timeout, and twice that time to
+// return.
 func (l *link) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.env.Timeout)
 	defer cancel()
@@ -168,7 +172,8 @@ func (l *link) see(n core.Notice) error {
 	return nil
 }
 
-// recv calls Recv and does not trust it to come back.
+// recv calls Recv in a goroutine of its own and returns errHung if Recv does not
+// return within Timeout after ctx has ended. No second recv follows errHung.
 func (l *link) recv(ctx context.Context) (core.Notice, error) {
 	type result struct {
 		n   core.Notice
@@ -218,6 +223,7 @@ func (l *link) send(op core.Op) error {
 	return nil
 }
 
+// op returns the next op id. Ids ascend from 1.
 func (l *link) op() core.OpID { l.ops++; return l.ops }
 
 // start sends a turn.

@@ -110,6 +110,8 @@ func (w *Watch) See(n core.Notice) error {
 	return fmt.Errorf("Recv gave %T, which is no notice", n)
 }
 
+// opDone proves that each op that Send took has exactly one OpDone, that an error
+// in it has a code and a message, and that a turn is not rejected after it began.
 func (w *Watch) opDone(n core.OpDone) error {
 	s := w.ops[n.Op]
 	if s == nil {
@@ -153,6 +155,8 @@ func (w *Watch) inTurn(turn, what string) error {
 	return nil
 }
 
+// ended proves that a turn ends once, with a known verdict, and not before its
+// items have. Its open requests end with it.
 func (w *Watch) ended(n core.TurnEnded) error {
 	if t := w.turns[n.Turn]; t != nil && t.ended {
 		return fmt.Errorf("second TurnEnded of turn %s", n.Turn)
@@ -179,6 +183,8 @@ func (w *Watch) ended(n core.TurnEnded) error {
 	return nil
 }
 
+// raised proves that a request comes within a running turn or outside of any, has
+// a reference that no open request has, and can be answered.
 func (w *Watch) raised(n core.RequestRaised) error {
 	if n.Turn != "" {
 		if err := w.inTurn(n.Turn, "RequestRaised"); err != nil {

@@ -46,6 +46,7 @@ func (w *Watch) content(n core.Content) error {
 	return nil
 }
 
+// delta adds a piece to an item that is not closed.
 func (w *Watch) delta(turn, kind, item, text string) error {
 	it, err := w.item(turn, kind, item)
 	if err != nil {
@@ -56,6 +57,8 @@ func (w *Watch) delta(turn, kind, item, text string) error {
 	return nil
 }
 
+// whole closes an item. It proves that the deltas, if there were any, join to
+// exactly its text.
 func (w *Watch) whole(turn, kind, item, text string) error {
 	it, err := w.item(turn, kind, item)
 	if err != nil {
@@ -89,6 +92,8 @@ func (w *Watch) item(turn, kind, item string) (*seenItem, error) {
 	return it, nil
 }
 
+// toolStarted proves that a tool starts once, with a name, a title and a known
+// kind.
 func (w *Watch) toolStarted(turn string, p core.ToolStarted) error {
 	if w.items[p.Item] != nil {
 		return fmt.Errorf("tool_started with the item %q, which exists", p.Item)
@@ -105,6 +110,7 @@ func (w *Watch) toolStarted(turn string, p core.ToolStarted) error {
 	return err
 }
 
+// openTool proves that a tool was started before what is reported of it.
 func (w *Watch) openTool(turn, item, what string) error {
 	if w.items[item] == nil {
 		return fmt.Errorf("%s of tool %q, which was not started", what, item)
@@ -113,6 +119,8 @@ func (w *Watch) openTool(turn, item, what string) error {
 	return err
 }
 
+// toolCompleted closes a tool. It proves that the tool was open and that its
+// status is known.
 func (w *Watch) toolCompleted(turn string, p core.ToolCompleted) error {
 	if err := w.openTool(turn, p.Item, "tool_completed"); err != nil {
 		return err
@@ -125,6 +133,8 @@ func (w *Watch) toolCompleted(turn string, p core.ToolCompleted) error {
 	return fmt.Errorf("tool %q ended with the status %q", p.Item, p.Status)
 }
 
+// checkChange proves that a file change names a path and a known kind for each
+// file.
 func checkChange(p core.FileChange) error {
 	if len(p.Changes) == 0 {
 		return fmt.Errorf("a file_change without changes")

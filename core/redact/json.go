@@ -44,6 +44,8 @@ func (r *Redactor) schema(raw json.RawMessage) json.RawMessage {
 	return r.walk(raw, jsonWalk{})
 }
 
+// walk rewrites raw with w, or as plain text if raw is not JSON. It returns raw
+// itself if nothing changed, so that callers keep the original bytes.
 func (r *Redactor) walk(raw json.RawMessage, w jsonWalk) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -172,7 +174,7 @@ func (w *jsonWalk) literal(lit string) (string, bool) {
 	now := ""
 	if w.key {
 		now = w.r.String(s)
-		w.meetKey(s)
+		w.noteKey(s)
 	} else {
 		now = w.value(s)
 	}
@@ -182,8 +184,8 @@ func (w *jsonWalk) literal(lit string) (string, bool) {
 	return quote(now), true
 }
 
-// meetKey notes whether a key makes the value that follows secret.
-func (w *jsonWalk) meetKey(key string) {
+// noteKey records whether a key makes the value that follows secret.
+func (w *jsonWalk) noteKey(key string) {
 	if !w.names {
 		return
 	}
@@ -192,6 +194,9 @@ func (w *jsonWalk) meetKey(key string) {
 	w.secret = level.secret || level.pair && key == "value" || SecretName(key)
 }
 
+// value rewrites a decoded string that is not a key. The order matters: a string
+// that its name makes secret is replaced whole, before its content is looked at;
+// then subst; then the secrets within it; then JSON within it, to maxNesting.
 func (w *jsonWalk) value(s string) string {
 	var level *jsonLevel
 	if len(w.stack) > 0 {
@@ -238,6 +243,8 @@ func unquote(lit string) (s string, ok bool) {
 	return v, err == nil
 }
 
+// looksJSON reports whether s may be a JSON object or array. It spares the lexer
+// most strings.
 func looksJSON(s string) bool {
 	s = strings.TrimSpace(s)
 	return len(s) > 2 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')

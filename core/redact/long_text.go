@@ -34,6 +34,8 @@ func (f *TextFilter) writeLong(text string) string {
 	return m.String()
 }
 
+// long filters text in pieces of core.FirstPiece and writes the results to m, so
+// that no copy of the whole text is made.
 func (f *TextFilter) long(text string, m *middle) {
 	for len(text) > 0 {
 		piece := core.FirstPiece(text)
@@ -68,12 +70,15 @@ const (
 	slack = core.MaxText / 8
 )
 
+// newMiddle returns an empty middle. It allocates its full capacity at once.
 func newMiddle() *middle {
 	m := &middle{tail: make([]byte, 0, half+slack+2*core.PieceBytes)}
 	m.head.Grow(half)
 	return m
 }
 
+// write adds s, a piece of at most core.PieceBytes or the rest of a filter. The
+// head is filled first and then never changes.
 func (m *middle) write(s string) {
 	if !m.full {
 		if m.head.Len()+len(s) <= half {

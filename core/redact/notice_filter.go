@@ -103,6 +103,8 @@ func (f *NoticeFilter) unknownDelta(n core.Content) {
 	f.delta(n, n, d.Item, d.Text)
 }
 
+// delta filters one delta in the stream of its item. The frame is changed in the
+// same way as the text: otherwise it would show what the text does not.
 func (f *NoticeFilter) delta(n core.Content, same core.Notice, item, text string) {
 	s := f.stream(streamKey{n.Turn, item, n.Payload.EventType()})
 	shown := s.writeLong(text)
@@ -119,6 +121,8 @@ func (f *NoticeFilter) delta(n core.Content, same core.Notice, item, text string
 	f.out = append(f.out, n)
 }
 
+// stream returns the filter of an item's deltas and creates it at the first one.
+// At maxStreams it flushes the oldest stream before.
 func (f *NoticeFilter) stream(k streamKey) *TextFilter {
 	s := f.streams[k]
 	if s == nil {
@@ -133,6 +137,8 @@ func (f *NoticeFilter) stream(k streamKey) *TextFilter {
 	return s
 }
 
+// endItem flushes the streams of an item. It is called before the event that
+// ends the item is added, so that held text keeps its place before that event.
 func (f *NoticeFilter) endItem(turn, item string, types ...core.EventType) {
 	if len(f.order) == 0 {
 		return
@@ -157,6 +163,8 @@ func (f *NoticeFilter) flush(end func(streamKey) bool) {
 	})
 }
 
+// deltaOf returns the delta payload of type t. An unknown type becomes a
+// MessageDelta.
 func deltaOf(t core.EventType, item, text string) core.Payload {
 	switch t {
 	case core.TypeReasoningDelta:

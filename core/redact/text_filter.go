@@ -63,6 +63,9 @@ func (f *TextFilter) Held() int {
 // Flush ends the stream and returns what was held back.
 func (f *TextFilter) Flush() string { return f.write("", true) }
 
+// write filters the next piece; final ends the stream. Up to the first hidden
+// byte one reading is enough. From it on the text is read twice: without hidden
+// bytes, then with them.
 func (f *TextFilter) write(text string, final bool) string {
 	first := firstHidden(text)
 	if f.whole == nil {
@@ -109,6 +112,8 @@ func mayHide(s string) bool {
 	return (belowBlank(w)|zeroByte(w^0x7f*eachByte))&highBits != 0
 }
 
+// hiddenIn is firstHidden byte by byte. Line ends, tabs and backspaces do not
+// count as hidden.
 func hiddenIn(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\b' || c == 0x7f {
@@ -188,7 +193,7 @@ func (f *TextFilter) join(seen string, edits []edit, done int) string {
 	return out.String()
 }
 
-// Eight bytes of a text, looked at together. What the functions give has bits
+// Eight bytes of a text, looked at together. The results of the functions have bits
 // of highBits just when one of the bytes is meant; bytes beyond ASCII are not.
 const (
 	eachByte = 0x0101010101010101

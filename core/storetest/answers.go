@@ -7,11 +7,15 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
+// answer returns an answer with a response, given n seconds after the fixture's
+// start time.
 func answer(owner, session, id string, n int) core.Answer {
 	return core.Answer{ID: id, Owner: owner, SessionID: session, RequestID: "q-" + id, At: at(n),
 		Response: &core.Response{Action: core.ActionAnswer, Answers: map[string][]string{"a": {"secret"}}}}
 }
 
+// answerIDs returns the ids of the open answers for instance, in the order of
+// the store.
 func answerIDs(ctx context.Context, s core.Store, instance string) ([]string, error) {
 	got, err := s.Answers(ctx, instance)
 	ids := []string{}
@@ -21,6 +25,8 @@ func answerIDs(ctx context.Context, s core.Store, instance string) ([]string, er
 	return ids, err
 }
 
+// wantAnswers returns an error unless instance has exactly the open answers
+// want, in this order.
 func wantAnswers(ctx context.Context, s core.Store, what, instance string, want ...string) error {
 	got, err := answerIDs(ctx, s, instance)
 	if err != nil {
@@ -29,7 +35,10 @@ func wantAnswers(ctx context.Context, s core.Store, what, instance string, want 
 	return same(what, got, append([]string{}, want...))
 }
 
-// answers leaves answers for the instance that owns the session, until they
+// answers proves the rules of AnswerStore: an answer needs a session of the same
+// owner; ids are unique; only the instance that owns the session lists it, in
+// order of time; the first outcome stays and deletes the response.
+// It leaves answers for the instance that owns the session, until they
 // have an outcome, and then deletes their responses.
 func answers(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 1, 1)); err != nil {
@@ -86,7 +95,9 @@ func answers(ctx context.Context, s core.Store) error {
 	return same("an answer with an outcome", got, want)
 }
 
-// answersGo drops answers with age and with their session.
+// answersGo proves that no answer outlives its use: SweepKeys drops answers that
+// are older than its time, and Delete drops those of the session. A response may
+// hold secrets, so neither may leave one behind.
 func answersGo(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 1, 1)); err != nil {
 		return err
@@ -113,7 +124,9 @@ func answersGo(ctx context.Context, s core.Store) error {
 	return wantCode("the answer of a deleted session", err, core.CodeNotFound)
 }
 
-// endedList lists what has ended, the oldest end first.
+// endedList proves that Ended lists sessions and processes of all owners, the
+// oldest end first, up to its limit, and nothing that is live. Instance and
+// LastSeq must be exact: DeleteEnded compares them.
 func endedList(ctx context.Context, s core.Store) error {
 	for i, id := range []string{"c", "a", "b"} {
 		b := opened(ann, id, i, 1, 2)
@@ -141,7 +154,10 @@ func endedList(ctx context.Context, s core.Store) error {
 	})
 }
 
-// deleteEnded deletes nothing that lives, moved or went to another instance.
+// deleteEnded proves that DeleteEnded compares before it deletes: a resource that
+// is live, has further events, or belongs to another instance or owner stays and
+// the result is false without an error. Else retention could delete a resource
+// that was resumed after it was listed.
 func deleteEnded(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 1, 1, 2)
 	b.Session.Session.Status = core.StatusClosed

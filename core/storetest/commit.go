@@ -9,6 +9,9 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
+// expectSeq proves the optimistic lock of a journal: a batch whose ExpectSeq is
+// below or above the stored seq is refused with a "seq" conflict that carries the
+// stored seq, and adds no event. A new aggregate expects 0.
 func expectSeq(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1, 2)); err != nil {
 		return err
@@ -31,6 +34,9 @@ func expectSeq(ctx context.Context, s core.Store) error {
 	return wantConflict("a new session that expects events", s.Commit(ctx, fresh), "seq", s2)
 }
 
+// sameBatch proves that a commit can be repeated: the last batch is accepted
+// again without effect. Other data under the same numbers and an earlier batch
+// are conflicts.
 func sameBatch(ctx context.Context, s core.Store) error {
 	first := opened(ann, s1, 0, 1, 2)
 	first.Keys = []core.KeyRecord{{Owner: ann, Tool: "start_session", Key: "k", Resource: s1, At: at(0)}}
@@ -116,6 +122,9 @@ func nothingOfBatch(ctx context.Context, s core.Store) error {
 	)
 }
 
+// malformedBatch proves that Batch.Encode is applied before anything is stored: a
+// batch that contradicts itself is CodeInternal, a defect of the caller and not
+// a conflict, and adds no event.
 func malformedBatch(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1)); err != nil {
 		return err
@@ -150,6 +159,8 @@ func malformedBatch(ctx context.Context, s core.Store) error {
 	return page(ctx, s, "events", core.EventQuery{}, 1)
 }
 
+// createNeedsFreeID proves that Create never overwrites. Sessions and processes of
+// one owner share their ids. After Delete the id is free.
 func createNeedsFreeID(ctx context.Context, s core.Store) error {
 	proc := core.Batch{Owner: ann, Resource: s1, Create: true, Process: process(ann, s1, 0)}
 	return steps(
@@ -167,6 +178,9 @@ func createNeedsFreeID(ctx context.Context, s core.Store) error {
 	)
 }
 
+// replaceDropsOld proves that Replace removes the rows and events of the old
+// aggregate in the same step, frees their ids, expects seq 0, and can be repeated
+// like any batch. A replacement needs a snapshot.
 func replaceDropsOld(ctx context.Context, s core.Store) error {
 	old := opened(ann, s1, 0, 1, 2, 3)
 	old.Turns = []core.TurnRecord{turn(ann, s1, "t1", 1), turn(ann, s1, "t2", 2)}
@@ -213,10 +227,15 @@ func replaceDropsOld(ctx context.Context, s core.Store) error {
 	)
 }
 
+// needsAggregate proves that events alone do not create an aggregate: the error is
+// CodeNotFound.
 func needsAggregate(ctx context.Context, s core.Store) error {
 	return wantCode("events of nothing", s.Commit(ctx, more(ann, s1, 0, 1)), core.CodeNotFound)
 }
 
+// snapshotsUpdated proves that a later snapshot of a session, turn or request
+// replaces the former one, with its instance. Of two rows with one id in a batch
+// the last counts.
 func snapshotsUpdated(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1)
 	b.Turns = []core.TurnRecord{turn(ann, s1, "t", 1)}
@@ -255,6 +274,9 @@ func snapshotsUpdated(ctx context.Context, s core.Store) error {
 	)
 }
 
+// idsUnique proves that the id of a turn is unique within its owner, across
+// sessions, and that two owners can use the same ids without any effect on each
+// other.
 func idsUnique(ctx context.Context, s core.Store) error {
 	mine, other, hers := opened(ann, s1, 0), opened(ann, s2, 0), opened(bob, s1, 0)
 	mine.Turns = []core.TurnRecord{turn(ann, s1, "t", 1)}
@@ -293,6 +315,8 @@ func scribble(b []byte) {
 	}
 }
 
+// givenNotKept proves that Commit copies: the caller may change the slices and
+// maps of a batch as soon as Commit returns.
 func givenNotKept(ctx context.Context, s core.Store) error {
 	b, want := opened(ann, s1, 0, 1, 2), opened(ann, s1, 0, 1, 2)
 	want.Events[0].Raw, b.Events[0].Raw = json.RawMessage(`{"r":1}`), json.RawMessage(`{"r":1}`)
@@ -324,6 +348,8 @@ func givenNotKept(ctx context.Context, s core.Store) error {
 	)
 }
 
+// returnedNotShared proves that a caller may change what Events, Session and
+// Secret return, without an effect on later reads.
 func returnedNotShared(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2)
 	b.Events[0].Raw = json.RawMessage(`{"r":1}`)
@@ -361,6 +387,8 @@ func returnedNotShared(ctx context.Context, s core.Store) error {
 	)
 }
 
+// secretsNotStored proves that the values of Launch.Env and Launch.MCPServers are
+// not written, since they may hold secrets.
 func secretsNotStored(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0)
 	b.Session.Launch.Env = map[string]string{"TOKEN": "secret"}

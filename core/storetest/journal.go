@@ -24,6 +24,9 @@ func page(ctx context.Context, s core.Store, what string, q core.EventQuery, wan
 	return same(what, seqsOf(got), append([]uint64{}, want...))
 }
 
+// eventsInOrder proves that events come back complete and in ascending order of
+// seq over several batches, without those of another resource, and that LastSeq is
+// the seq of the last one.
 func eventsInOrder(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2)
 	b.Events[1].TurnID, b.Events[1].RequestID = "t", "q"
@@ -52,6 +55,8 @@ func eventsInOrder(ctx context.Context, s core.Store) error {
 	return same("last seq", last, 4)
 }
 
+// seqGaps proves that seq numbers need to ascend, not to be consecutive: not
+// every event of a resource is stored.
 func seqGaps(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 3, 7)); err != nil {
 		return err
@@ -67,6 +72,8 @@ func tenEvents(ctx context.Context, s core.Store) error {
 	return s.Commit(ctx, opened(ann, s1, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
 }
 
+// pageAfterUntil proves that After is exclusive, Until is inclusive, and neither has
+// to be the seq of a stored event. A range beyond the end is empty, no error.
 func pageAfterUntil(ctx context.Context, s core.Store) error {
 	if err := tenEvents(ctx, s); err != nil {
 		return err
@@ -81,6 +88,8 @@ func pageAfterUntil(ctx context.Context, s core.Store) error {
 	)
 }
 
+// pageLimit proves that a page has at most Limit events and starts with the oldest
+// that match. Without a limit the bound is core.DefaultPage.
 func pageLimit(ctx context.Context, s core.Store) error {
 	if err := tenEvents(ctx, s); err != nil {
 		return err
@@ -102,6 +111,8 @@ func pageLimit(ctx context.Context, s core.Store) error {
 	return same("events without a limit", len(got), core.DefaultPage)
 }
 
+// pageTail proves that Tail selects the newest events within After and Until and
+// still returns them in ascending order.
 func pageTail(ctx context.Context, s core.Store) error {
 	if err := tenEvents(ctx, s); err != nil {
 		return err
@@ -117,6 +128,9 @@ func pageTail(ctx context.Context, s core.Store) error {
 	)
 }
 
+// pageMaxBytes proves that MaxBytes bounds the data of a page, and the raw frames
+// only if they are asked for. One event is returned even if it alone is larger:
+// otherwise a reader could never pass it.
 func pageMaxBytes(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2, 3, 4)
 	for i := range b.Events {
@@ -140,6 +154,8 @@ func pageMaxBytes(ctx context.Context, s core.Store) error {
 	)
 }
 
+// pageTurn proves that TurnID filters before the limit applies, with After and with
+// Tail.
 func pageTurn(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2, 3, 4, 5, 6)
 	for i, id := range []string{"", "t1", "t2", "t1", "", "t1"} {
@@ -158,6 +174,8 @@ func pageTurn(ctx context.Context, s core.Store) error {
 	)
 }
 
+// pageTypes proves that Types selects events of any of the types, and that TurnID
+// narrows the selection further.
 func pageTypes(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2, 3, 4)
 	b.Events[1].Type = core.TypeReasoning
@@ -177,6 +195,8 @@ func pageTypes(ctx context.Context, s core.Store) error {
 	)
 }
 
+// pageRaw proves that raw frames are stored byte for byte and returned only if the
+// query asks for them.
 func pageRaw(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2, 3)
 	b.Events[1].Raw = json.RawMessage(`{"method":"item/agentMessage"}`)
@@ -198,6 +218,8 @@ func pageRaw(ctx context.Context, s core.Store) error {
 	return same("events without raw frames", plain, b.Events)
 }
 
+// largeEvent proves that a store has no limit of its own below 4 MiB for the data of
+// one event.
 func largeEvent(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0, 1, 2)
 	b.Events[0].Data = json.RawMessage(`"` + string(bytes.Repeat([]byte("x"), 4<<20)) + `"`)
@@ -211,6 +233,8 @@ func largeEvent(ctx context.Context, s core.Store) error {
 	return same("events", got, b.Events)
 }
 
+// unknownJournal proves that the journal of an unknown resource is empty and its
+// last seq 0, without an error.
 func unknownJournal(ctx context.Context, s core.Store) error {
 	if err := page(ctx, s, "events of nothing", core.EventQuery{Resource: "nothing"}); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
+// keyOnce proves that an idempotency key is written once per owner, tool and key: a
+// second write is a conflict and the first record stays.
 func keyOnce(ctx context.Context, s core.Store) error {
 	k := core.KeyRecord{Owner: ann, Tool: "send_input", Key: "k", ArgsHash: "h", Resource: s1, TurnID: "t", At: at(0)}
 	other := k
@@ -30,6 +32,9 @@ func keyOnce(ctx context.Context, s core.Store) error {
 	return same("the key", got, k)
 }
 
+// keyInBatch proves that a key is stored in one step with its effect, that a
+// second batch with the key has no effect, and that the key outlives the deletion of
+// the resource.
 func keyInBatch(ctx context.Context, s core.Store) error {
 	b := opened(ann, s1, 0)
 	b.Keys = []core.KeyRecord{{Owner: ann, Tool: "start_session", Key: "k", ArgsHash: "h", Resource: s1, At: at(0)}}
@@ -87,6 +92,8 @@ func keyCompleted(ctx context.Context, s core.Store) error {
 	return same("the completed key", got, done)
 }
 
+// keysGo proves that DeleteKey can be repeated, that SweepKeys removes the keys
+// older than its time and no others, and that a removed key is free again.
 func keysGo(ctx context.Context, s core.Store) error {
 	for i, key := range []string{"k0", "k1", "k2"} {
 		if err := s.PutKey(ctx, core.KeyRecord{Owner: ann, Tool: "tool", Key: key, At: at(i)}); err != nil {
@@ -122,6 +129,9 @@ func race(f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
+// claimRace proves that Claim is an atomic comparison and exchange: of all racers
+// with the same expected instance, exactly one gets true and the record has its
+// instance. Claiming what does not exist is false without an error.
 func claimRace(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1)); err != nil {
 		return err
@@ -162,6 +172,9 @@ func claimRace(ctx context.Context, s core.Store) error {
 	)
 }
 
+// childLog proves that a child is identified by instance and pid, that a later
+// record replaces the former (the system uses pids again), that the list is ordered
+// by instance and pid, and that DeleteChild can be repeated.
 func childLog(ctx context.Context, s core.Store) error {
 	child := func(instance string, pid int) core.Child {
 		return core.Child{PID: pid, StartTime: 77, BootID: "boot", Instance: instance, Resource: s1, Path: "/bin/true", At: at(pid)}
@@ -190,6 +203,8 @@ func childLog(ctx context.Context, s core.Store) error {
 	)
 }
 
+// trim proves that Trim removes the events below a seq and no others, and that
+// LastSeq stays even if no event is left: a seq is never used twice.
 func trim(ctx context.Context, s core.Store) error {
 	if err := tenEvents(ctx, s); err != nil {
 		return err
@@ -265,6 +280,8 @@ func deleteCascades(ctx context.Context, s core.Store) error {
 	)
 }
 
+// instanceAlive proves that the instance of an open store is alive, that unknown and
+// malformed ids are not, and that Close ends the instance.
 func instanceAlive(ctx context.Context, s core.Store) error {
 	if s.Instance() == "" || !s.Alive(s.Instance()) {
 		return fmt.Errorf("the store's own instance %q is not alive", s.Instance())
@@ -283,6 +300,7 @@ func instanceAlive(ctx context.Context, s core.Store) error {
 	return nil
 }
 
+// secretStays proves that the secret has at least 32 bytes and does not change.
 func secretStays(ctx context.Context, s core.Store) error {
 	if len(s.Secret()) < 32 {
 		return fmt.Errorf("a secret of %d bytes", len(s.Secret()))
@@ -332,6 +350,8 @@ func commitSideBySide(ctx context.Context, s core.Store) error {
 	return nil
 }
 
+// seqRace proves that of concurrent batches with the same ExpectSeq exactly one is
+// stored, the one whose caller got no error. All others get a "seq" conflict.
 func seqRace(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1)); err != nil {
 		return err
@@ -364,6 +384,8 @@ func seqRace(ctx context.Context, s core.Store) error {
 	return same("winners", winners, 1)
 }
 
+// endedContext proves that each call with an ended context has no effect and returns
+// CodeStoreFailed, wrapped around the error of the context.
 func endedContext(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1)); err != nil {
 		return err
@@ -381,6 +403,8 @@ func endedContext(ctx context.Context, s core.Store) error {
 	return page(ctx, s, "events", core.EventQuery{}, 1)
 }
 
+// closedStore proves that Close can be repeated and that each call after it returns
+// CodeStoreFailed.
 func closedStore(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1)); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"github.com/harness-mcp/harness-mcp/core"
 )
 
+// rowsNotFound proves that reading an unknown row is CodeNotFound, never an empty row,
+// and that an id is looked up within its kind only.
 func rowsNotFound(ctx context.Context, s core.Store) error {
 	if err := s.Commit(ctx, opened(ann, s1, 0, 1)); err != nil {
 		return err
@@ -112,6 +114,8 @@ func wantLists(ctx context.Context, s core.Store, what string, q core.ListQuery,
 // ids is short for what wantLists wants.
 type ids = map[core.ResourceKind][]string
 
+// listsNewestFirst proves that every kind is listed by creation time, the newest
+// first, and that listed and read records are complete, with their instance.
 func listsNewestFirst(ctx context.Context, s core.Store) error {
 	if err := populate(ctx, s); err != nil {
 		return err
@@ -184,6 +188,8 @@ func listsPage(ctx context.Context, s core.Store) error {
 	return nil
 }
 
+// filterSessionTurn proves that SessionID and TurnID select rows of every kind that
+// belong to the session or turn. A process belongs to neither.
 func filterSessionTurn(ctx context.Context, s core.Store) error {
 	if err := populate(ctx, s); err != nil {
 		return err
@@ -205,6 +211,8 @@ func filterSessionTurn(ctx context.Context, s core.Store) error {
 	)
 }
 
+// filterColumns proves that Provider and Instance select turns and requests by the
+// session they belong to, and that Status selects rows of any of its values.
 func filterColumns(ctx context.Context, s core.Store) error {
 	if err := populate(ctx, s); err != nil {
 		return err
@@ -229,6 +237,8 @@ func filterColumns(ctx context.Context, s core.Store) error {
 	)
 }
 
+// filterLife proves that Live selects by the status of the row itself, not that of its
+// session, and that EndedBefore is exclusive and selects ended rows only.
 func filterLife(ctx context.Context, s core.Store) error {
 	if err := populate(ctx, s); err != nil {
 		return err
@@ -259,6 +269,8 @@ func filterLife(ctx context.Context, s core.Store) error {
 	)
 }
 
+// badCursor proves that a malformed cursor is CodeInvalidArgument, not an empty page or
+// the first one.
 func badCursor(ctx context.Context, s core.Store) error {
 	for _, cursor := range []string{"x", "20260304T050607.000000000Z/", "/a", "yesterday/a"} {
 		_, err := s.Sessions(ctx, core.ListQuery{Owner: ann, Before: cursor})
@@ -321,6 +333,8 @@ func ownersApart(ctx context.Context, s core.Store) error {
 	)
 }
 
+// allOwners proves that AllOwners reads the rows and events of every owner, and that
+// it is no owner for writes: Delete and Trim with it change nothing.
 func allOwners(ctx context.Context, s core.Store) error {
 	if err := populate(ctx, s); err != nil {
 		return err

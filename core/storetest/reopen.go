@@ -16,6 +16,8 @@ func ReopenChecks() []ReopenCheck {
 	}
 }
 
+// everythingSurvives proves that each kind of record, the owning instance and the
+// secret are there after a reopening, that a deleted session is not, and that the journal continues at the stored seq.
 func everythingSurvives(ctx context.Context, s core.Store, reopen func(core.Store) core.Store) error {
 	b := opened(ann, s1, 0, 1, 2)
 	b.Events[0].Raw = []byte(`{"r":1}`)
@@ -73,6 +75,8 @@ func everythingSurvives(ctx context.Context, s core.Store, reopen func(core.Stor
 	)
 }
 
+// sameBatchSurvives proves that the digest of the last batch is durable: a commit
+// whose result was lost in a crash can be repeated after it.
 func sameBatchSurvives(ctx context.Context, s core.Store, reopen func(core.Store) core.Store) error {
 	b := more(ann, s1, 1, 2)
 	if err := steps(
@@ -88,6 +92,9 @@ func sameBatchSurvives(ctx context.Context, s core.Store, reopen func(core.Store
 	)
 }
 
+// reopenedInstance proves that each opening is an instance of its own and that the
+// former one is not alive. Recovery depends on it to find resources whose server
+// has ended.
 func reopenedInstance(ctx context.Context, s core.Store, reopen func(core.Store) core.Store) error {
 	old := s.Instance()
 	s = reopen(s)
