@@ -194,6 +194,7 @@ func (c conns) of(epoch uint64) core.Conn {
 	return nil
 }
 
+// without returns c less the Conn of an epoch. It changes c in place.
 func (c conns) without(epoch uint64) conns {
 	return slices.DeleteFunc(c, func(o openConn) bool { return o.epoch == epoch })
 }

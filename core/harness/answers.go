@@ -157,7 +157,7 @@ func (h *Harness) takeAnswers(taking *sync.Map) {
 	}
 }
 
-// takeAnswer gives an answer to its session as the person that left it, and stores
+// takeAnswer delivers an answer to its session as the person that left it, and stores
 // the outcome. An answer whose outcome cannot be stored is taken again, and then
 // refused, as its request has ended.
 func (h *Harness) takeAnswer(a core.Answer) {

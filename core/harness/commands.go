@@ -65,6 +65,7 @@ func (h *Harness) admitTurn(ctx context.Context, c core.Caller, r core.SendReque
 	})
 }
 
+// deref returns the turn, or the zero Turn for nil.
 func deref(t *core.Turn) core.Turn {
 	if t == nil {
 		return core.Turn{}

@@ -12,9 +12,10 @@ import (
 // callKey names a call by its idempotency key.
 type callKey struct{ owner, tool, key string }
 
+// keyOf returns the call that a record belongs to.
 func keyOf(k core.KeyRecord) callKey { return callKey{k.Owner, k.Tool, k.Key} }
 
-// idempotency is what one server knows of calls with a key: those that run, and
+// idempotency holds the state of one server about calls with a key: those that run, and
 // the keys that the store did not take.
 type idempotency struct {
 	mu       sync.Mutex
@@ -48,6 +49,8 @@ func (i *idempotency) begin(k callKey, hash string) (c *runningCall, run bool) {
 }
 
 // end releases those that wait for a call. By then its key is stored, or free.
+// The entry is deleted before done is closed: a caller that was released and
+// repeats the call must find the stored key, not this entry.
 func (i *idempotency) end(k callKey, c *runningCall, val any, err error) {
 	c.val, c.err = val, err
 	i.mu.Lock()
@@ -75,7 +78,8 @@ func once[T any](ctx context.Context, h *Harness, c core.Caller, o core.Once,
 	if !mine {
 		return joinCall(ctx, h, call, rec, now)
 	}
-	// The first call outlives its caller: whoever repeats it joins it.
+	// The harness owns this goroutine and waits for it when it closes. The first
+	// call is not ended by its caller's ctx: a repeated call can join it.
 	h.wg.Go(func() {
 		v, err := runOnce(context.WithoutCancel(ctx), h, rec, now, run)
 		h.keys.end(k, call, v, err)
@@ -174,6 +178,8 @@ func (h *Harness) storedKey(ctx context.Context, rec core.KeyRecord) (core.KeyRe
 	return stored, core.Errorf(core.CodeNotFound, "the key has expired")
 }
 
+// keyConflict returns the error of a key that is used again for another call:
+// CodeIdempotency.
 func keyConflict(key string) *core.Error {
 	return core.Errorf(core.CodeIdempotency, "idempotency_key %q was used with other arguments", key).
 		WithHint("Use a new key for a new call; a repeated call must be the same to the letter, waits aside.")
@@ -222,10 +228,12 @@ func (h *Harness) freeKey(k *core.KeyRecord, err error, made ...core.KeyRecord) 
 
 // What a stored key answers for, as it is now.
 
+// keyedSession returns the session that k was used to start or change.
 func (h *Harness) keyedSession(ctx context.Context, k core.KeyRecord) (core.SessionView, error) {
 	return h.sessionView(ctx, k.Owner, k.Resource)
 }
 
+// keyedTurn returns the turn of k.
 func (h *Harness) keyedTurn(ctx context.Context, k core.KeyRecord) (core.Turn, error) {
 	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
 	if err != nil {
@@ -234,6 +242,7 @@ func (h *Harness) keyedTurn(ctx context.Context, k core.KeyRecord) (core.Turn, e
 	return *res.Turn, nil
 }
 
+// keyedRequest returns the request of k.
 func (h *Harness) keyedRequest(ctx context.Context, k core.KeyRecord) (core.Request, error) {
 	res, err := h.getRequest(ctx, k.Owner, k.Request)
 	if err != nil {
@@ -242,6 +251,8 @@ func (h *Harness) keyedRequest(ctx context.Context, k core.KeyRecord) (core.Requ
 	return *res.Request, nil
 }
 
+// keyedInterrupt returns the turn of k and the present length of the session's
+// queue, which may differ from that of the first answer.
 func (h *Harness) keyedInterrupt(ctx context.Context, k core.KeyRecord) (core.InterruptResult, error) {
 	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
 	if err != nil {
@@ -250,6 +261,7 @@ func (h *Harness) keyedInterrupt(ctx context.Context, k core.KeyRecord) (core.In
 	return core.InterruptResult{Turn: *res.Turn, QueuedTurns: len(res.Session.Session.Queue)}, nil
 }
 
+// keyedResource returns the resource of k, whatever its kind.
 func (h *Harness) keyedResource(ctx context.Context, k core.KeyRecord) (core.Resource, error) {
 	return h.Get(ctx, k.Owner, k.Resource)
 }

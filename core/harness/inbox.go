@@ -24,7 +24,7 @@ type inbox struct {
 type call struct {
 	in    machine.Input
 	token machine.Token
-	reply chan machine.Reply // has room for the reply
+	reply chan machine.Reply // of capacity 1
 }
 
 // report is an input from the provider's side. conn is set with an Opened that
@@ -38,11 +38,12 @@ type report struct {
 // again.
 var errRetired = errors.New("core: the session's actor has ended")
 
+// newInbox returns an inbox with the capacities inboxCalls and inboxReports.
 func newInbox() inbox {
 	return inbox{calls: make(chan call, inboxCalls), reports: make(chan report, inboxReports), done: make(chan struct{})}
 }
 
-// put hands a command over. It waits while there is no room.
+// put adds a command to the inbox. It waits while the channel is full.
 //
 // Errors: errRetired; ctx's, when the command was not taken before ctx ended:
 // it then has no effect.
@@ -52,7 +53,7 @@ func (b *inbox) put(ctx context.Context, c call) error {
 		return errRetired
 	default:
 	}
-	select { // room is used even when ctx has ended
+	select { // free capacity is used even when ctx has ended
 	case b.calls <- c:
 		return nil
 	default:
@@ -67,7 +68,7 @@ func (b *inbox) put(ctx context.Context, c call) error {
 	}
 }
 
-// post delivers a report and waits while there is no room. It reports whether
+// post adds a report to the inbox and waits while the channel is full. It reports whether
 // the actor may still take it.
 func (b *inbox) post(m report) bool {
 	select {
@@ -83,7 +84,7 @@ func (b *inbox) post(m report) bool {
 	}
 }
 
-// do hands the actor a command and waits for its reply. When ctx ends after
+// do sends the actor a command and waits for its reply. When ctx ends after
 // the command was taken, the command goes on and its reply is dropped.
 func (a *actor) do(ctx context.Context, token machine.Token, in machine.Input) (any, error) {
 	return a.doThen(ctx, token, in, nil)
@@ -101,6 +102,8 @@ func (a *actor) doThen(ctx context.Context, token machine.Token, in machine.Inpu
 	return a.reply(ctx, c)
 }
 
+// newCall returns a command with a reply channel of capacity 1, so that the actor
+// never waits for a caller that has left.
 func newCall(token machine.Token, in machine.Input) call {
 	return call{in: in, token: token, reply: make(chan machine.Reply, 1)}
 }
@@ -211,7 +214,7 @@ func (a *actor) accept(c call) machine.Input {
 	return c.in
 }
 
-// red returns the redactor of the session: it knows the secrets that must not
+// red returns the redactor of the session: it removes the secrets that must not
 // be stored or shown. The agent itself gets what its caller wrote.
 func (a *actor) red() *redact.Redactor {
 	if a.redactor == nil {

@@ -53,6 +53,10 @@ func (h *Harness) checkConfig(c core.Caller, cfg *core.SessionConfig) (core.Prov
 	return p, t.Capabilities, nil
 }
 
+// checkModes checks the modes against what the transport lists.
+//
+// Errors: CodeOption for a mode that it does not have; CodeInvalidArgument for a
+// value that no transport has.
 func checkModes(cfg core.SessionConfig, t core.TransportSpec) error {
 	bad := func(what, got string, have string) error {
 		return core.Errorf(core.CodeOption, "provider %s cannot do %s %q", cfg.Provider, what, got).WithHint("It can do: %s.", have)
@@ -75,6 +79,9 @@ func checkModes(cfg core.SessionConfig, t core.TransportSpec) error {
 	return nil
 }
 
+// checkOptions checks the names of provider_options, not their values.
+//
+// Errors: CodeOption with all unknown names in order.
 func checkOptions(cfg core.SessionConfig, spec core.Spec) error {
 	var unknown, known []string
 	for _, o := range spec.Options {
@@ -112,6 +119,11 @@ func (h *Harness) checkDirs(c core.Caller, cfg *core.SessionConfig) error {
 	return nil
 }
 
+// dir returns the absolute path of an existing directory. With AllowDirs the path
+// is compared after its symbolic links are resolved, so that a link does not lead
+// outside.
+//
+// Errors: CodeInvalidArgument; CodeForbiddenPath outside of AllowDirs.
 func (h *Harness) dir(c core.Caller, field, path string) (string, error) {
 	path, err := resolveDir(c, field, path)
 	if err != nil {

@@ -61,6 +61,9 @@ func boundReady(r core.Ready) core.Ready {
 	return r
 }
 
+// boundPayload shortens the fields of p that describe the work. The work itself,
+// such as a message, is not shortened here. A type that is not listed becomes a
+// JSONPayload, bounded as a frame is.
 func boundPayload(p core.Payload) core.Payload {
 	switch p := p.(type) {
 	case core.ToolStarted:
@@ -110,6 +113,9 @@ func boundSpec(s core.RequestSpec) core.RequestSpec {
 	return s
 }
 
+// boundQuestion shortens the texts of q and drops choices beyond maxChoices. A
+// choice with a value beyond valueBytes is dropped too, not cut: the value is what
+// the agent gets as the answer. The prompt states how many are missing.
 func boundQuestion(q core.Question) core.Question {
 	q.Prompt, q.Header = short(q.Prompt, promptBytes), short(q.Header, wordBytes)
 	kept := make([]core.Choice, 0, min(len(q.Choices), maxChoices))
@@ -127,6 +133,7 @@ func boundQuestion(q core.Question) core.Question {
 	return q
 }
 
+// boundError returns e with short sentences: e itself if they are short.
 func boundError(e *core.Error) *core.Error {
 	if e == nil || len(e.Message) <= sentenceBytes && len(e.Hint) <= sentenceBytes {
 		return e
@@ -136,6 +143,7 @@ func boundError(e *core.Error) *core.Error {
 	return &c
 }
 
+// boundTurnError returns e with a short message: e itself if it is short.
 func boundTurnError(e *core.TurnError) *core.TurnError {
 	if e == nil || len(e.Message) <= sentenceBytes {
 		return e
@@ -145,6 +153,7 @@ func boundTurnError(e *core.TurnError) *core.TurnError {
 	return &c
 }
 
+// boundNotes returns at most maxNotes notes and, if there were more, their number.
 func boundNotes(notes []string) []string {
 	n := min(len(notes), maxNotes)
 	out := make([]string, 0, n)

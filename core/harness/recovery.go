@@ -275,6 +275,7 @@ func (h *Harness) reload(ctx context.Context, rec core.SessionRecord) (st machin
 	return st, spans, seq, nil
 }
 
+// openTurns returns the statuses of turns that have not ended.
 func openTurns() []string {
 	return []string{string(core.TurnIsQueued), string(core.TurnIsStarting), string(core.TurnIsRunning), string(core.TurnIsAwaitingInput), string(core.TurnIsCancelling)}
 }

@@ -21,11 +21,15 @@ type registry struct {
 // key names a resource: ids are unique per owner.
 type key struct{ owner, id string }
 
+// newRegistry returns an empty table that accepts actors.
 func newRegistry() registry {
 	return registry{actors: map[key]*actor{}, turnIDs: map[key]bool{}, convs: map[string]key{}}
 }
 
-// add puts an actor into the table and starts it.
+// add puts an actor into the table and starts it. All limits are checked and the
+// actor is added under one hold of mu, so that concurrent calls cannot exceed a
+// limit together. The conversation is reserved last: a refused actor leaves
+// nothing behind.
 //
 // Errors: CodeShuttingDown; CodeSessionInUse for an id or a provider
 // conversation that is open here; CodeCapacity.
@@ -94,7 +98,7 @@ func (r *registry) converse(a *actor, conv string) {
 	a.convs = append(a.convs, conv)
 }
 
-// liveCount counts the sessions of an owner, or all, that are not at rest. The
+// liveCount counts the sessions of an owner, or all, that are live. The
 // caller holds mu.
 func (r *registry) liveCount(owner string) (n int) {
 	for k, a := range r.actors {
@@ -166,6 +170,8 @@ func (r *registry) refuseIfDown() error {
 	return nil
 }
 
+// shuttingDown returns the error of a call to a server that ends. A client can
+// repeat the call at the next server.
 func shuttingDown() *core.Error {
 	return core.Errorf(core.CodeShuttingDown, "the server is shutting down").WithHint("Connect again and retry.").Retry()
 }

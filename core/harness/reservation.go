@@ -7,13 +7,13 @@ import (
 	"github.com/harness-mcp/harness-mcp/core/machine"
 )
 
-// A session at rest has no owner, though its row names the instance that had it
+// A session that is not live has no owner, though its row names the instance that had it
 // last. Whoever opens it again reserves it first: by compare-and-set the row
 // then names its instance with OpeningMark, until the first commit of the opened
 // session or until the opening has failed. So two servers never open one
 // conversation at a time, and the reservation of a server that dies is free.
 
-// reserve takes a session at rest for an opening. It returns its row as it is
+// reserve takes a session that is not live for an opening. It returns its row as it is
 // then, and a function that releases it when the opening has failed.
 //
 // Errors: CodeOtherInstance when another server was faster, CodeSessionInUse
@@ -45,12 +45,16 @@ func (h *Harness) reserve(ctx context.Context, rec core.SessionRecord) (reserved
 	return reserved, release, nil
 }
 
+// beingOpened returns the error of a session that another server opens at this
+// moment: CodeOtherInstance, and the caller can retry.
 func beingOpened(id string) *core.Error {
 	return core.Errorf(core.CodeOtherInstance, "session %s is being opened by another server", id).
 		WithHint("inspect {id: %q} shows it in a moment.", id).Retry()
 }
 
-// release ends the reservation of a session whose opening has failed.
+// release ends the reservation of a session whose opening has failed. It is a
+// compare-and-set too: a row that has another owner by now stays. It uses the
+// context of the harness, since that of the opening may have ended.
 func (h *Harness) release(owner, id, prior string) {
 	ctx, cancel := h.short(h.ctx)
 	defer cancel()

@@ -16,11 +16,13 @@ type storedRow struct {
 	live                bool
 }
 
+// sessionRow returns the columns of a session that eachPage passes on.
 func sessionRow(r core.SessionRecord) storedRow {
 	s := r.Session
 	return storedRow{core.KindSession, s.Owner, s.ID, r.Instance, s.CreatedAt, s.Status.Live()}
 }
 
+// processRow returns the columns of a process that eachPage passes on.
 func processRow(r core.ProcessRecord) storedRow {
 	p := r.Process
 	return storedRow{core.KindProcess, p.Owner, p.ID, r.Instance, p.CreatedAt, !p.Status.Ended()}

@@ -76,6 +76,7 @@ func (u *unstoredKeys) set(k core.KeyRecord) {
 	u.keys[keyOf(k)] = k
 }
 
+// get returns the record in memory for the call of k, and whether there is one.
 func (u *unstoredKeys) get(k core.KeyRecord) (core.KeyRecord, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

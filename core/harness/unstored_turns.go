@@ -24,6 +24,7 @@ func (u *unstoredTurns) put(owner string, t core.Turn) {
 	u.turns[key{owner, t.ID}] = t
 }
 
+// get returns the row in memory of a turn, and whether there is one.
 func (u *unstoredTurns) get(owner, id string) (core.Turn, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,7 +32,7 @@ func (u *unstoredTurns) get(owner, id string) (core.Turn, bool) {
 	return t, ok
 }
 
-// drop has a turn read from the store again.
+// drop removes a turn, so that it is read from the store again.
 func (u *unstoredTurns) drop(owner, id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

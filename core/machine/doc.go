@@ -7,7 +7,7 @@
 // from it. It is copied by value, and what its pointers and slices reach is never
 // changed in place, so an old State stays true and a host can return to it.
 //
-// The host, core/harness, owns time, ids and order. It gives fresh ids and the
+// The host, core/harness, owns time, ids and order. It supplies fresh ids and the
 // time with each input, commits what the effects append, and only then carries
 // out the others, in order.
 package machine

@@ -21,7 +21,7 @@ func (t Timers) index(id TimerID) int {
 // Has reports whether a timer is set.
 func (t Timers) Has(id TimerID) bool { return t.index(id) >= 0 }
 
-// With gives t with a timer set, or moved.
+// With returns t with a timer set, or moved.
 func (t Timers) With(id TimerID, at time.Time) Timers {
 	out := make(Timers, 0, len(t)+1)
 	for _, x := range t {
@@ -32,7 +32,7 @@ func (t Timers) With(id TimerID, at time.Time) Timers {
 	return append(out, timer{id, at})
 }
 
-// Without gives t without a timer.
+// Without returns t without a timer.
 func (t Timers) Without(id TimerID) Timers {
 	i := t.index(id)
 	switch {
@@ -54,7 +54,7 @@ func (t Timers) First() (at time.Time) {
 	return at
 }
 
-// Due gives the timers whose time has come, the earliest first.
+// Due returns the timers whose time has come, the earliest first.
 func (t Timers) Due(now time.Time) []TimerID {
 	var come Timers
 	for _, x := range t {

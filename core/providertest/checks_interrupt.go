@@ -17,7 +17,7 @@ var interruptChecks = []Check{
 const streamed = 2000
 
 // tooSlow times Config.Timeout is a turn that only an interrupt or a close ends
-// within the suite's patience.
+// within the suite's timeouts.
 const tooSlow = 4
 
 // stop sends the interrupt and reads to the verdict and to its OpDone.
