@@ -82,7 +82,7 @@ type Error struct {
 	Err error `json:"-"`
 }
 
-// Error gives code, message and cause, for logs.
+// Error returns code, message and cause, for logs.
 func (e *Error) Error() string {
 	s := string(e.Code) + ": " + e.Message
 	if e.Err != nil && !strings.Contains(s, plainCause(e.Err)) {
@@ -101,7 +101,7 @@ func plainCause(err error) string {
 	return err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is matches another *Error of the same code, so that
@@ -166,7 +166,7 @@ func AsError(err error) *Error {
 	}
 }
 
-// CodeOf gives the code of err, CodeInternal for an uncoded one, "" for nil.
+// CodeOf returns the code of err, CodeInternal for an uncoded one, "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -174,7 +174,7 @@ func CodeOf(err error) Code {
 	return AsError(err).Code
 }
 
-// IsContext says whether err is the end of a caller's wait, not a failure.
+// IsContext reports whether err is the end of a caller's wait, not a failure.
 func IsContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -125,7 +125,7 @@ func (a *actor) rewriteStopped(from, seq uint64) func(context.Context) (core.Bat
 	}
 }
 
-// settleAttempt takes over an attempt that has ended.
+// settleAttempt applies an attempt that has ended.
 func (a *actor) settleAttempt() {
 	c, prior := a.catchup, a.state
 	a.step(machine.StoreRecovered{LostFrom: c.From, LostTo: c.To}) // its event is in the attempt's batch

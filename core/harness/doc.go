@@ -15,6 +15,6 @@
 // Beside it a session has one reader of its Conn (actor_link.go); an opener, a
 // closer and an attempt to write what a failed store missed run for a bounded
 // time. A Harness has one housekeeper and one goroutine that takes answers.
-// Shutdown waits for all of them. A session at rest has none: the next command
-// hosts it again from the store.
+// Shutdown waits for all of them. A session that is not live has none: the next
+// command hosts it again from the store.
 package harness

@@ -43,7 +43,7 @@ type Harness struct {
 
 	outage        journal.Outage // of the store, for sessions
 	unstoredTurns unstoredTurns
-	reviving      locks         // of sessions at rest, while one is hosted again
+	reviving      locks         // of sessions that are not live, while one is hosted again
 	starting      sync.Map      // ids of processes that are being started
 	changes       journal.Wakes // of any session hosted here
 	asked         chan struct{} // has room for one: an agent asks something

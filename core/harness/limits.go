@@ -9,7 +9,7 @@ const (
 	inboxReports = 32      // a full inbox blocks the provider's reader
 	inboxCalls   = 16
 	// quietAfter is how long a session has nothing to do before it frees the
-	// memory of recent events, or ends when it is at rest.
+	// memory of recent events, or ends when it is not live.
 	quietAfter      = time.Second
 	keyLife         = 24 * time.Hour
 	maxKey          = 128

@@ -201,8 +201,8 @@ type orphans struct {
 	reap      func(context.Context) error // ends what they left running; may be nil
 	reaping   sync.Mutex                  // held while looking, which reap bounds
 	reaped    map[string]bool             // instances whose processes have been looked for
-	settling  locks                       // of what they left, while it is put to rest
-	takenOver sync.Map                    // keys of rows that this server has claimed and not put to rest yet
+	settling  locks                       // of what they left, while its end is written
+	takenOver sync.Map                    // keys of rows that this server has claimed and not ended yet
 }
 
 // endBatch returns the batch that ends what is open of a stored session, by

@@ -27,7 +27,7 @@ func TestASnapshotIsTheSameOnlyWithEveryFieldOfItTheSame(t *testing.T) {
 	}
 }
 
-// alter gives a value, and all that hangs on it, a content of its own.
+// alter returns a value, and all that hangs on it, a content of its own.
 func alter(v reflect.Value, n int) {
 	switch v.Kind() {
 	case reflect.String:

@@ -161,7 +161,7 @@ type caughtUp struct {
 	Keys    []core.KeyRecord // that are on disk by now
 }
 
-// Settle takes over an attempt that has ended. What the host wrote while it ran
+// Settle applies an attempt that has ended. What the host wrote while it ran
 // is committed right after it, within a bound of time; if that fails, it is what
 // is missing now. On success the ring has what follows the gap.
 func (c *Catchup) Settle(ctx context.Context, within time.Duration, row func(b *core.Batch, seq uint64)) caughtUp {

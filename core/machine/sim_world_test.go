@@ -208,7 +208,7 @@ func (w *simWorld) start(i int, d *simDice) {
 	h.cmds = append(h.cmds, Start{Token: t, Key: h.key(t, d)})
 }
 
-// key gives some callers an idempotency key.
+// key returns some callers an idempotency key.
 func (h *simHost) key(t Token, d *simDice) *core.KeyRecord {
 	if d.n(3) > 0 {
 		return nil
