@@ -177,11 +177,12 @@ func configPath() string {
 	if p := os.Getenv("HARNESS_MCP_CONFIG"); p != "" {
 		return p
 	}
-	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" && !filepath.IsAbs(dir) {
-		_ = os.Unsetenv("XDG_CONFIG_HOME") // to be ignored; os.UserConfigDir fails on it
-		defer os.Setenv("XDG_CONFIG_HOME", dir)
-	}
 	dir, err := os.UserConfigDir()
+	if xdg := os.Getenv("XDG_CONFIG_HOME"); err != nil && xdg != "" && !filepath.IsAbs(xdg) {
+		// UserConfigDir fails on a relative one; the specification ignores it.
+		dir, err = os.UserHomeDir()
+		dir = filepath.Join(dir, ".config")
+	}
 	if err != nil || !filepath.IsAbs(dir) {
 		return ""
 	}
