@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
@@ -217,6 +218,11 @@ type background struct {
 func (b *background) start(ctx context.Context) error {
 	if b.ready(ctx) {
 		return nil
+	}
+	if process.Depth(os.Environ()) > 0 {
+		// The guard above this process ends all below it, and so the server.
+		return &hintedError{errors.New("no server runs, and one that is started below an agent would end with the agent"),
+			"Start it outside of the agent: harness-mcp serve --http ADDRESS."}
 	}
 	ended, err := b.spawn()
 	if err != nil {

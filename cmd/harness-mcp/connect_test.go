@@ -3,6 +3,7 @@ package main_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harness-mcp/harness-mcp/internal/mcptest"
+	"github.com/harness-mcp/harness-mcp/process"
 	"github.com/harness-mcp/harness-mcp/tools/transport"
 )
 
@@ -116,5 +119,36 @@ func TestConnectNamesTheFileOfATokenThatIsNotKnown(t *testing.T) {
 	}
 	if !strings.Contains(stdout.String(), "this token is not known here") {
 		t.Errorf("the client is told %s", stdout.String())
+	}
+}
+
+// A server that is started below an agent would end with the agent's guard.
+func TestConnectStartsNoServerBelowAnAgent(t *testing.T) {
+	b := inBackground(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	below := func() *exec.Cmd {
+		cmd := exec.CommandContext(ctx, binary, "--db", filepath.Join(b.dir, "journal.db"), "connect", "--start", b.address)
+		cmd.Env = append(clean(t), process.MarkerVar+"=ins_other:ses_agent")
+		return cmd
+	}
+	refused := below()
+	stdin, err := refused.StdinPipe() // stays open: the client does not leave
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	out, err := refused.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "below an agent") || !strings.Contains(string(out), "harness-mcp serve --http") {
+		t.Errorf("it ended with %v and said %s", err, out)
+	}
+	if pids := b.pids(); len(pids) > 0 {
+		t.Fatalf("servers %v run", pids)
+	}
+	b.connect() // outside of any agent: starts one
+	c := mcptest.Start(t, below())
+	c.Initialize(t.Context())
+	if id := (&testClient{c, t}).must("start_session", args{"provider": "demo"}).SessionID; id == "" {
+		t.Error("a server that runs is not reached from below an agent")
 	}
 }

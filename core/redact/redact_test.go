@@ -119,3 +119,20 @@ func TestSecretsOfReadsAnEnvironment(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestValuesOfVariablesThatVendorsKeepSecretsInAreKnown(t *testing.T) {
+	for _, name := range strings.Fields(`AZURE_DEVOPS_EXT_PAT GITHUB_PAT AZURE_STORAGE_KEY AZURE_STORAGE_CONNECTION_STRING
+		AZURE_OPENAI_KEY OPENAI_KEY STRIPE_KEY DD_APP_KEY NEW_RELIC_LICENSE_KEY SUPABASE_SERVICE_ROLE_KEY
+		RABBITMQ_DEFAULT_PASS NEO4J_AUTH MONGO_PASS SENTRY_DSN SSH_KEY SLACK_WEBHOOK_URL MYAPP_PWD JWT_KEY
+		consumer_key RESTIC_PASSWORD API_KEY DB_PASS`) {
+		if got := SecretsOf([]string{name + "=a-long-value"}); len(got) != 1 {
+			t.Errorf("the value of %s is not taken for a secret", name)
+		}
+	}
+	for _, name := range strings.Fields(`PWD OLDPWD KEY SSH_AUTH_SOCK PATH HOME PUBLIC_KEY MONKEY BYPASS WEBHOOK_PORT
+		DATABASE_URL_FILE CONNECTION_TIMEOUT KEYBOARD_LAYOUT`) {
+		if got := SecretsOf([]string{name + "=a-long-value"}); len(got) != 0 {
+			t.Errorf("the value of %s is taken for a secret", name)
+		}
+	}
+}

@@ -37,14 +37,39 @@ func SecretName(name string) bool {
 	return secret && last != wordAbout && last != wordCount
 }
 
+// secretVariable reports whether an environment variable of this name holds a
+// secret. Beside the names of SecretName it takes what only variables are called:
+// a last word as in GITHUB_PAT, OPENAI_KEY, NEO4J_AUTH or SENTRY_DSN, a connection
+// string, the address of a webhook. PWD alone is the current directory.
+func secretVariable(name string) bool {
+	if SecretName(name) {
+		return true
+	}
+	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+	if len(words) < 2 {
+		return false
+	}
+	switch before, last := words[len(words)-2], words[len(words)-1]; last {
+	case "KEY":
+		return before != "PUBLIC"
+	case "PAT", "PASS", "AUTH", "PWD", "DSN":
+		return true
+	case "STRING":
+		return before == "CONNECTION"
+	case "URL":
+		return before == "WEBHOOK"
+	}
+	return false
+}
+
 // SecretsOf returns the values of those variables of an environment, as
-// NAME=value, whose names look secret and whose values are long enough to be
-// looked for.
+// NAME=value, whose names are those of secrets and whose values are long enough
+// to be looked for.
 func SecretsOf(env []string) []string {
 	var secrets []string
 	for _, kv := range env {
 		name, value, ok := strings.Cut(kv, "=")
-		if ok && len(strings.TrimSpace(value)) >= MinSecret && SecretName(name) {
+		if ok && len(strings.TrimSpace(value)) >= MinSecret && secretVariable(name) {
 			secrets = append(secrets, value)
 		}
 	}
