@@ -36,7 +36,7 @@ type report struct {
 
 // errRetired reports that the actor has ended; the caller looks the session up
 // again.
-var errRetired = errors.New("core: the session's actor has ended")
+var errRetired = errors.New("harness: the session's actor has ended")
 
 // newInbox returns an inbox with the capacities inboxCalls and inboxReports.
 func newInbox() inbox {

@@ -79,7 +79,7 @@ func commandRows() []tableRow {
 			return Prompt{Token: r.tok(), TurnID: "trn_2", Input: core.TurnInput{Prompt: "look", Content: []core.ContentBlock{{Type: "image"}}}}
 		}, cells: map[string]string{tableStates: "=: reply capability_unsupported"}},
 		{name: "steer with an attachment that the provider cannot take", input: func(r *rig) Input {
-			return Steer{Token: r.tok(), Input: core.TurnInput{Prompt: "look", Attachments: []string{"/work/a.png"}}}
+			return Steer{Token: r.tok(), Input: core.TurnInput{Prompt: "look", Attachments: []string{"/pictures/a.png"}}}
 		}, cells: map[string]string{tableStates: "=: reply capability_unsupported"}},
 		{name: "follow_up with an output_schema that the provider cannot follow", input: func(r *rig) Input {
 			return Prompt{Token: r.tok(), TurnID: "trn_2", Input: core.TurnInput{Prompt: "sum", OutputSchema: []byte("{}")}, Queue: true}
