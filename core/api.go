@@ -51,6 +51,9 @@ type StartRequest struct {
 	// CloseAtRest closes the session by itself once a turn has ended and no
 	// other is queued, also while callers wait for it. A resume does not keep it.
 	CloseAtRest bool
+	// Task is the input of the turn that follows, nil for none: one that the
+	// session could not take is refused before anything is opened.
+	Task *TurnInput
 	// Warnings are added to those of the harness in the reply and the journal.
 	Warnings []string
 	Once     Once

@@ -404,7 +404,7 @@ func TestAStateIsGoodForItsOwnCallOnly(t *testing.T) {
 		responses[key] = map[string]any{"action": "accept", "content": map[string]any{"decision": "Approve"}}
 	}
 	r, err = c.Again(t.Context(), "delegate", a, responses, in.State)
-	reply(t, r, err).is("completed", "status").is("closed", "session_status")
+	reply(t, r, err).is("completed", "status").closes()
 	if n := sessions(); n != 1 {
 		t.Errorf("the call made again began another session: %d", n)
 	}

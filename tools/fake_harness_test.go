@@ -46,6 +46,15 @@ func (f *fake) FollowUp(_ context.Context, _ core.Caller, r core.SendRequest) (c
 func (f *fake) Respond(_ context.Context, _ core.Caller, r core.RespondRequest) (core.Request, error) {
 	return f.respond(r)
 }
+func (f *fake) AfterTask(_ context.Context, c core.Caller, id string) (core.SessionView, error) {
+	r, err := f.Get(context.Background(), c.Owner, id)
+	if err != nil || r.Session == nil {
+		return core.SessionView{}, err
+	}
+	r.Session.Session.Status = core.StatusClosing
+	return *r.Session, nil
+}
+
 func (f *fake) Interrupt(_ context.Context, _ core.Caller, r core.InterruptRequest) (core.InterruptResult, error) {
 	return f.interrupt(r)
 }

@@ -36,6 +36,9 @@ func (o *turnObject) stateLine() string {
 }
 
 func (o *turnObject) prose() prose {
+	if o.TurnID == "" {
+		return prose{lines: []string{"Session " + o.SessionID + " has had no turn: there was nothing to stop."}}
+	}
 	p := prose{lines: []string{o.stateLine()}}
 	if o.QueuedTurns != nil && *o.QueuedTurns > 0 {
 		then := " will follow now."

@@ -60,6 +60,7 @@ type backend interface {
 	Interrupt(context.Context, core.Caller, core.InterruptRequest) (core.InterruptResult, error)
 	Configure(context.Context, core.Caller, core.ConfigureRequest) (core.SessionView, error)
 	Close(context.Context, core.Caller, core.CloseRequest) (core.Resource, error)
+	AfterTask(ctx context.Context, c core.Caller, id string) (core.SessionView, error)
 	Get(ctx context.Context, owner, id string) (core.Resource, error)
 	TurnText(ctx context.Context, t core.Turn, offset, max int) (text string, total int, err error)
 	Await(context.Context, core.Caller, core.AwaitRequest) (core.AwaitResult, error)

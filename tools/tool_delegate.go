@@ -44,7 +44,8 @@ func runDelegate(ctx context.Context, c *call, in delegateArgs) (*turnObject, er
 // after its task, unless keep_open is set.
 func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error) {
 	c.progress.set("opening " + in.Provider)
-	start := core.StartRequest{Config: config(in), CloseAtRest: !in.KeepOpen, Once: c.once}
+	input := core.TurnInput{Prompt: in.Prompt, Attachments: in.Attachments, OutputSchema: json.RawMessage(in.OutputSchema)}
+	start := core.StartRequest{Config: config(in), CloseAtRest: !in.KeepOpen, Task: &input, Once: c.once}
 	c.chooseAnswerer(ctx, &start)
 	c.notes = start.Warnings
 	v, err := c.h.StartSession(ctx, c.caller, start)
@@ -60,8 +61,7 @@ func (c *call) startTask(ctx context.Context, in delegateArgs) (core.Turn, error
 	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
 	defer cancel()
 	t, err := c.h.SendMessage(sctx, c.caller, core.SendRequest{
-		SessionID: v.Session.ID, Once: send,
-		Input: core.TurnInput{Prompt: in.Prompt, Attachments: in.Attachments, OutputSchema: json.RawMessage(in.OutputSchema)},
+		SessionID: v.Session.ID, Once: send, Input: input,
 	})
 	if err != nil && !core.IsContext(err) {
 		c.abandon(ctx, v.Session.ID)
@@ -83,7 +83,8 @@ func (c *call) abandon(ctx context.Context, session string) {
 	}
 }
 
-// finish closes the session of a turn that has ended, and returns its status.
+// finish returns the status of the session. That of a turn that has ended closes
+// by itself, behind the reply.
 func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.SessionStatus {
 	if !o.Status.Ended() || keepOpen {
 		r, err := c.h.Get(ctx, c.caller.Owner, o.SessionID)
@@ -92,16 +93,23 @@ func (c *call) finish(ctx context.Context, o *turnObject, keepOpen bool) core.Se
 		}
 		return r.Session.Session.Status
 	}
-	r, err := c.h.Close(ctx, c.caller, core.CloseRequest{ID: o.SessionID, Reason: reasonTaskEnded})
-	if err != nil || r.Session == nil {
+	v, err := c.h.AfterTask(ctx, c.caller, o.SessionID)
+	if err == nil && v.Session.Status == core.StatusUnavailable { // its agent is gone
+		var r core.Resource
+		if r, err = c.h.Close(ctx, c.caller, core.CloseRequest{ID: o.SessionID, Reason: reasonTaskEnded}); err == nil && r.Session != nil {
+			v = *r.Session
+		}
+	}
+	if err != nil {
 		o.warn("the session could not be closed: " + core.AsError(err).Message)
 		return ""
 	}
 	o.Next = nil
 	o.suggestRest(o)
 	o.suggest("replay", "the steps it took", args{"id": o.TurnID, "view": "summary"})
-	if s := r.Session.Session; !s.Status.Live() && c.canResume(s.Provider, s.Transport, o.Error) {
+	s := v.Session
+	if ends := s.Status == core.StatusClosing || !s.Status.Live(); ends && c.canResume(s.Provider, s.Transport, o.Error) {
 		o.suggest("start_session", "continues the conversation", args{"resume": o.SessionID})
 	}
-	return r.Session.Session.Status
+	return s.Status
 }

@@ -24,7 +24,7 @@ var interruptTool = tool[interruptArgs, *turnObject]{
 	output: turnOutput,
 	run: func(ctx context.Context, c *call, in interruptArgs) (*turnObject, error) {
 		var queued int
-		o, err := c.runTurn(ctx, in.duration(0), func() (core.Turn, error) {
+		t, err := c.startTurnOnce(ctx, func() (core.Turn, error) {
 			r, err := c.h.Interrupt(ctx, c.caller, core.InterruptRequest{
 				SessionID: in.SessionID, TurnID: in.TurnID, ClearQueue: in.ClearQueue, Once: c.once,
 			})
@@ -34,6 +34,10 @@ var interruptTool = tool[interruptArgs, *turnObject]{
 		if err != nil {
 			return nil, err
 		}
+		if t.ID == "" {
+			return &turnObject{Object: "turn", SessionID: t.SessionID, QueuedTurns: &queued}, nil
+		}
+		o := c.waitForTurn(ctx, t, in.duration(0))
 		o.QueuedTurns = &queued
 		return o, nil
 	},

@@ -36,7 +36,7 @@ func wishes(cwd, request string) (first, second []wish) {
 	first = []wish{
 		{"Which agents can you use?", "list_providers", nil, []string{"demo", "ready"}},
 		{"Have another agent fix the parser.", "delegate", args{"provider": "demo", "cwd": cwd, "prompt": "say The parser is fixed."},
-			[]string{"The parser is fixed.", "completed", "closed", "trn_", "ses_"}},
+			[]string{"The parser is fixed.", "completed", "trn_", "ses_"}},
 		{"Open a conversation with it.", "start_session", args{"provider": "demo", "cwd": cwd, "session_id": "wish"}, []string{"wish", "idle", "send_message"}},
 		{"Ask it to build.", "send_message", args{"session_id": "wish", "turn_id": "wish-1", "prompt": "approve\nsay It is built."},
 			[]string{"wish-1", "starting", "await"}},

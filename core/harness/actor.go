@@ -58,7 +58,8 @@ type actor struct {
 	conn     atomic.Pointer[core.Conn] // any goroutine: the open conversation, for a kill
 	work     watched                   // any goroutine
 
-	convs []string // provider conversations reserved; guarded by the registry's lock
+	convs    []string // provider conversations reserved; guarded by the registry's lock
+	admitted int      // openings that were given a place; guarded by the registry's lock
 }
 
 // published is what readers see: a state that has been committed.

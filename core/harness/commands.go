@@ -240,7 +240,7 @@ func (h *Harness) revive(ctx context.Context, rec core.SessionRecord, cfg core.S
 	}
 	a := newActor(h, p, machine.Restore(rec, t.Capabilities, nil, nil, last), seq)
 	a.stored = rec.Session
-	if err := h.add(a, cfg, h.limits); err != nil {
+	if err := h.host(a, cfg); err != nil {
 		if other := h.liveActor(s.Owner, s.ID); other != nil { // a start that takes the id over was faster
 			return other, nil
 		}

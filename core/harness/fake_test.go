@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 )
@@ -63,6 +64,13 @@ func (p *fakeProvider) last() *fakeConn {
 	return p.conns[len(p.conns)-1]
 }
 
+// count returns how many conversations were opened.
+func (p *fakeProvider) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
 type fakeConn struct {
 	cfg  core.SessionConfig
 	ops  chan core.Op
@@ -71,6 +79,8 @@ type fakeConn struct {
 	gone chan struct{} // closed when the link is lost
 	once sync.Once
 	lost sync.Once
+
+	closeTakes time.Duration // how long Close takes
 
 	turn string // the turn that runs
 	ref  int
@@ -118,6 +128,7 @@ func (c *fakeConn) Recv(ctx context.Context) (core.Notice, error) {
 }
 
 func (c *fakeConn) Close(context.Context) error {
+	time.Sleep(c.closeTakes)
 	c.once.Do(func() { close(c.end) })
 	return nil
 }

@@ -254,6 +254,10 @@ func (h *Harness) keyedRequest(ctx context.Context, k core.KeyRecord) (core.Requ
 // keyedInterrupt returns the turn of k and the present length of the session's
 // queue, which may differ from that of the first answer.
 func (h *Harness) keyedInterrupt(ctx context.Context, k core.KeyRecord) (core.InterruptResult, error) {
+	if k.TurnID == "" { // there was no turn to stop
+		v, err := h.sessionView(ctx, k.Owner, k.Resource)
+		return core.InterruptResult{Turn: core.Turn{SessionID: k.Resource}, QueuedTurns: len(v.Session.Queue)}, err
+	}
 	res, err := h.getTurn(ctx, k.Owner, k.TurnID)
 	if err != nil {
 		return core.InterruptResult{}, err

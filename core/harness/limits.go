@@ -28,6 +28,7 @@ const (
 	recoverPage     = 500 // rows of dead servers that are recovered at the same time
 	defaultListPage = 50
 	maxListPage     = 200
-	lostLinkGrace   = time.Second // for the tree of a conversation that broke
+	closeWait       = 30 * time.Second // for the end of a session that is closing
+	lostLinkGrace   = time.Second      // for the tree of a conversation that broke
 	abandonTimeout  = 30 * time.Second
 )

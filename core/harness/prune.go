@@ -28,7 +28,14 @@ func (h *Harness) Prune(ctx context.Context, c core.Caller, r core.PruneRequest)
 	switch res.Kind {
 	case core.KindSession:
 		s := res.Session.Session
-		row.instance, row.live, status = res.Session.Instance, s.Status.Live(), string(s.Status)
+		row.live, status = s.Status.Live(), string(s.Status)
+		if !row.live { // the row has more than a view shows: whether a server opens it
+			rec, err := h.store.Session(ctx, c.Owner, r.ID)
+			if err != nil {
+				return nil, core.StoreError(err)
+			}
+			row.instance = rec.Instance
+		}
 	case core.KindProcess:
 		row.live, status = !res.Process.Status.Ended(), string(res.Process.Status)
 	default:
@@ -60,7 +67,7 @@ func (h *Harness) pruneOlder(ctx context.Context, owner string, r core.PruneRequ
 	for _, kind := range []core.ResourceKind{core.KindSession, core.KindProcess} {
 		err := h.eachPage(ctx, kind, q, func(rows []storedRow) error {
 			for _, row := range rows {
-				ok, err := h.liveActor(row.owner, row.id) == nil, error(nil)
+				ok, err := h.liveActor(row.owner, row.id) == nil && !h.opening(row.instance), error(nil)
 				if ok && !r.DryRun {
 					ok, err = h.deleteRow(ctx, row)
 				}

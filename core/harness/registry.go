@@ -26,29 +26,91 @@ func newRegistry() registry {
 	return registry{actors: map[key]*actor{}, turnIDs: map[key]bool{}, convs: map[string]key{}}
 }
 
-// add puts an actor into the table and starts it. All limits are checked and the
-// actor is added under one hold of mu, so that concurrent calls cannot exceed a
-// limit together. The conversation is reserved last: a refused actor leaves
-// nothing behind.
+// add puts the actor of a session that starts into the table and starts it. All
+// limits are checked and the actor is added under one hold of mu, so that
+// concurrent calls cannot exceed a limit together. The conversation is reserved
+// last: a refused actor leaves nothing behind.
 //
 // Errors: CodeShuttingDown; CodeSessionInUse for an id or a provider
 // conversation that is open here; CodeCapacity.
 func (r *registry) add(a *actor, cfg core.SessionConfig, limits core.Limits) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := key{a.owner, a.id}
+	err := r.refused(a)
+	if err == nil {
+		err = r.noPlace(a.owner, limits)
+	}
+	if err != nil {
+		return err
+	}
+	return r.put(a, cfg)
+}
+
+// host puts the actor of a session that is not live into the table and starts it.
+// Such a session takes no place: see admit.
+//
+// Errors: CodeShuttingDown, CodeSessionInUse.
+func (r *registry) host(a *actor, cfg core.SessionConfig) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.put(a, cfg)
+}
+
+// admit gives a hosted session that is not live a place, before it is opened
+// again. The caller frees it once the session is live, and so has the place by
+// itself, or has not become live.
+//
+// Errors: CodeCapacity.
+func (r *registry) admit(a *actor, limits core.Limits) (free func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.noPlace(a.owner, limits); err != nil {
+		return nil, err
+	}
+	a.admitted++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		a.admitted--
+	}, nil
+}
+
+// noPlace returns CodeCapacity when an owner, or the server, has as many live
+// sessions as the limits allow. The caller holds mu.
+func (r *registry) noPlace(owner string, limits core.Limits) error {
 	switch {
-	case r.down:
-		return shuttingDown()
-	case r.actors[k] != nil:
-		return machine.SessionInUse(a.id)
-	case limits.MaxSessionsPerOwner > 0 && r.liveCount(a.owner) >= limits.MaxSessionsPerOwner:
+	case limits.MaxSessionsPerOwner > 0 && r.liveCount(owner, limits.MaxSessions) >= limits.MaxSessionsPerOwner:
 		return core.Errorf(core.CodeCapacity, "you have %d live sessions here, as many as one caller may (max_sessions_per_owner)", limits.MaxSessionsPerOwner).
 			WithHint("Close one (list {kind: \"sessions\", live: true}).").WithDetail("limit", "max_sessions_per_owner").Retry()
-	case r.liveCount(core.AllOwners) >= limits.MaxSessions:
+	case r.liveCount(core.AllOwners, limits.MaxSessions) >= limits.MaxSessions:
 		return core.Errorf(core.CodeCapacity, "this server runs its %d sessions (max_sessions)", limits.MaxSessions).
 			WithHint("Close one (list {kind: \"sessions\", live: true}), or raise --max-sessions.").WithDetail("limit", "max_sessions").Retry()
 	}
+	return nil
+}
+
+// refused returns why an actor cannot be put into the table now. The caller holds
+// mu.
+//
+// Errors: CodeShuttingDown, CodeSessionInUse.
+func (r *registry) refused(a *actor) error {
+	switch {
+	case r.down:
+		return shuttingDown()
+	case r.actors[key{a.owner, a.id}] != nil:
+		return machine.SessionInUse(a.id)
+	}
+	return nil
+}
+
+// put puts an actor into the table and starts it. The caller holds mu.
+//
+// Errors: CodeShuttingDown, CodeSessionInUse.
+func (r *registry) put(a *actor, cfg core.SessionConfig) error {
+	if err := r.refused(a); err != nil {
+		return err
+	}
+	k := key{a.owner, a.id}
 	if conv := conversation(cfg.Provider, cfg.ProviderSesID); conv != "" && !cfg.Fork {
 		if other, ok := r.convs[conv]; ok && other != k {
 			return core.Errorf(core.CodeSessionInUse, "the provider conversation %s is open in another session", cfg.ProviderSesID).
@@ -98,11 +160,31 @@ func (r *registry) converse(a *actor, conv string) {
 	a.convs = append(a.convs, conv)
 }
 
-// liveCount counts the sessions of an owner, or all, that are live. The
-// caller holds mu.
-func (r *registry) liveCount(owner string) (n int) {
+// liveCount counts the sessions of an owner, or all, that are live or about to be.
+// Of those that are closing only what exceeds maxClosing counts. The caller holds
+// mu.
+func (r *registry) liveCount(owner string, maxClosing int) (n int) {
+	closing := 0
 	for k, a := range r.actors {
-		if (owner == core.AllOwners || k.owner == owner) && a.view.Load().state.Status().Live() {
+		if owner != core.AllOwners && k.owner != owner {
+			continue
+		}
+		switch st := a.view.Load().state.Status(); {
+		case st == core.StatusClosing:
+			closing++
+		case st.Live() || a.admitted > 0:
+			n++
+		}
+	}
+	return n + max(0, closing-maxClosing)
+}
+
+// closingCount counts the sessions that are closing.
+func (r *registry) closingCount() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.actors {
+		if a.view.Load().state.Status() == core.StatusClosing {
 			n++
 		}
 	}

@@ -45,6 +45,13 @@ func (h *Harness) reserve(ctx context.Context, rec core.SessionRecord) (reserved
 	return reserved, release, nil
 }
 
+// opening reports whether the instance in a row is that of a server that opens the
+// session at this moment. The mark of a dead server means nothing.
+func (h *Harness) opening(instance string) bool {
+	who := core.InstanceOf(instance)
+	return who != instance && (who == h.store.Instance() || h.store.Alive(who))
+}
+
 // beingOpened returns the error of a session that another server opens at this
 // moment: CodeOtherInstance, and the caller can retry.
 func beingOpened(id string) *core.Error {

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/harness-mcp/harness-mcp/core"
 	"github.com/harness-mcp/harness-mcp/core/machine"
@@ -19,6 +20,11 @@ func (h *Harness) resumeSession(ctx context.Context, c core.Caller, r core.Start
 		v, err := h.sessionView(ctx, c.Owner, id)
 		if err != nil {
 			return core.SessionView{}, err
+		}
+		if v.Session.Status == core.StatusClosing {
+			if v, err = h.awaitClosed(ctx, c.Owner, id); err != nil {
+				return core.SessionView{}, err
+			}
 		}
 		if v.Session.Status.Live() {
 			return core.SessionView{}, h.inUse(v).WithDetail("session", v)
@@ -72,10 +78,52 @@ func (h *Harness) reopen(ctx context.Context, c core.Caller, r core.StartRequest
 		release()
 		return core.SessionView{}, err
 	}
+	admitted, err := h.admit(a, h.limits)
+	if err != nil {
+		release()
+		return core.SessionView{}, err
+	}
+	defer admitted()
 	token := h.token()
-	v, err := opened(a.do(context.WithoutCancel(ctx), token, machine.Resume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)}))
+	v, err := a.do(context.WithoutCancel(ctx), token, machine.Resume{Token: token, Config: cfg, Key: k, Warnings: append(h.sharedCheckout(ctx, cfg), r.Warnings...)})
 	if err != nil {
 		release()
 	}
-	return v, err
+	if errors.Is(err, errRetired) { // the host of another command ended before it took this one
+		return core.SessionView{}, err
+	}
+	return opened(v, err)
+}
+
+// AfterTask returns a session whose one task has ended. It is closing then, and is
+// waited for only while more sessions are closing here than MaxSessions, so that
+// closes do not pile up.
+//
+// Errors: CodeNotFound, CodeStoreFailed; ctx's.
+func (h *Harness) AfterTask(ctx context.Context, c core.Caller, id string) (core.SessionView, error) {
+	if h.closingCount() > h.limits.MaxSessions {
+		return h.awaitClosed(ctx, c.Owner, id)
+	}
+	return h.sessionView(ctx, c.Owner, id)
+}
+
+// awaitClosed waits until a session that is closing has ended, and returns it. It
+// returns the session as it is when ctx ends, or after closeWait.
+func (h *Harness) awaitClosed(ctx context.Context, owner, id string) (core.SessionView, error) {
+	limit, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	defer h.changes.Watch(changed)()
+	for {
+		v, err := h.sessionView(ctx, owner, id)
+		if err != nil || v.Session.Status != core.StatusClosing {
+			return v, err
+		}
+		select {
+		case <-changed:
+		case <-time.After(pollOthers): // another server may be closing it
+		case <-limit.Done():
+			return v, ctx.Err()
+		}
+	}
 }

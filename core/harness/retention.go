@@ -106,7 +106,7 @@ func (h *Harness) deleteEnded(ctx context.Context, r core.EndedResource) (bool, 
 			}
 		}
 		return true, core.StoreError(h.store.Delete(ctx, r.Owner, r.ID))
-	case h.liveActor(r.Owner, r.ID) != nil:
+	case h.liveActor(r.Owner, r.ID) != nil, h.opening(r.Instance):
 		return false, nil
 	}
 	ok, err := h.store.DeleteEnded(ctx, r.Owner, r.ID, r.Instance, r.LastSeq)

@@ -62,6 +62,9 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 	if err != nil {
 		return core.SessionView{}, err
 	}
+	if err := h.checkTask(r.Task, cfg.Provider, caps); err != nil {
+		return core.SessionView{}, err
+	}
 	chosen := cfg.SessionID != ""
 	if chosen {
 		if err := core.CheckChosenID("session_id", cfg.SessionID); err != nil {
@@ -93,6 +96,20 @@ func (h *Harness) newSession(ctx context.Context, c core.Caller, r core.StartReq
 		h.undo(a)
 	}
 	return v, err
+}
+
+// checkTask refuses the input of a turn that is to follow a start.
+func (h *Harness) checkTask(in *core.TurnInput, provider string, caps core.Capabilities) error {
+	if in == nil {
+		return nil
+	}
+	if _, err := h.checkInput(*in); err != nil {
+		return err
+	}
+	if err := machine.CannotTake(*in, provider, caps); err != nil {
+		return err
+	}
+	return nil
 }
 
 // clean takes secrets out of what a caller stores with a session.

@@ -23,7 +23,9 @@ func (m *machine) close(in Close) {
 	if st == core.StatusUnavailable {
 		m.ended(word, m.s.Reason)
 	}
-	m.keep(in.Key, "", "")
+	if never := m.s.End == EndGone || st == core.StatusOpening && m.s.Opening.Prior == nil; !never {
+		m.keep(in.Key, "", "") // of a session that was never ready nothing is stored
+	}
 	switch {
 	case st.Ended() || st == core.StatusUnavailable:
 		m.reply(in.Token, m.s.View())

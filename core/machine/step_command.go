@@ -13,6 +13,7 @@ import (
 //	running, awaiting_input        open requests expire, the provider is asked
 //	cancelling, closing            acknowledged
 //	idle                           no_active_turn, but with ClearQueue acknowledged
+//	                               with the last turn
 //	opening, unavailable, ended    no_active_turn
 //
 // A turn that is neither active nor queued gets turn_not_active. ClearQueue also
@@ -35,8 +36,11 @@ func (m *machine) interrupt(in Interrupt) *core.Error {
 		m.interrupted(in, in.TurnID)
 		return nil
 	case m.s.Active() == nil && in.TurnID == "" || !st.Live() || st == core.StatusOpening:
-		return core.Errorf(core.CodeNoActiveTurn, "session %s is %s and has no turn to stop", m.s.Base.Config.SessionID, st).
-			WithHint("inspect {id: %q} shows its last turn.", m.s.Base.Config.SessionID).WithDetail("state", st)
+		e := core.Errorf(core.CodeNoActiveTurn, "session %s is %s and has no turn to stop", m.s.Base.Config.SessionID, st).WithDetail("state", st)
+		if m.s.Last == nil {
+			return e.WithHint("It has had no turn yet.")
+		}
+		return e.WithHint("inspect {id: %q} shows its last turn.", m.s.Base.Config.SessionID)
 	case t == nil:
 		return m.notActive(in.TurnID)
 	}
@@ -62,19 +66,21 @@ func (m *machine) notActive(id string) *core.Error {
 	return e
 }
 
-// interrupted answers an interrupt with the turn as it is now.
+// interrupted answers an interrupt with the turn as it is now: the named one, else
+// the active or the last one. In a session without any the turn has no id.
 func (m *machine) interrupted(in Interrupt, id string) {
-	m.keep(in.Key, id, "")
-	r := core.InterruptResult{QueuedTurns: len(m.s.Queue)}
+	r := core.InterruptResult{Turn: core.Turn{SessionID: m.s.Base.Config.SessionID}, QueuedTurns: len(m.s.Queue)}
 	t := m.s.turn(id)
 	if t == nil {
 		t = m.s.Active()
 	}
-	if t != nil {
+	switch {
+	case t != nil:
 		r.Turn = t.Snapshot()
-	} else if m.s.Last != nil {
+	case m.s.Last != nil:
 		r.Turn = *m.s.Last
 	}
+	m.keep(in.Key, r.Turn.ID, "")
 	m.reply(in.Token, r)
 }
 

@@ -55,14 +55,21 @@ func (m *machine) prompt(in Prompt) *core.Error {
 // cannotTake returns the refusal of an input with parts that the provider cannot
 // take. It is asked before the status, since waiting would not help.
 func (m *machine) cannotTake(in core.TurnInput) *core.Error {
-	c := m.s.Base.Capabilities.Value()
+	return CannotTake(in, m.s.Base.Config.Provider, m.s.Base.Capabilities.Value())
+}
+
+// CannotTake returns the refusal of an input that a provider with these
+// capabilities cannot take, nil if it can.
+//
+// Errors: CodeCapability.
+func CannotTake(in core.TurnInput, provider string, c core.Capabilities) *core.Error {
 	images := len(in.Attachments) > 0 || slices.ContainsFunc(in.Content, func(b core.ContentBlock) bool { return b.Type == "image" })
 	switch {
 	case images && !c.Attachments.OK():
-		return core.Errorf(core.CodeCapability, "provider %s takes no images or attachments", m.s.Base.Config.Provider).
+		return core.Errorf(core.CodeCapability, "provider %s takes no images or attachments", provider).
 			WithHint("Name the file in the prompt instead.")
 	case len(in.OutputSchema) > 0 && !c.StructuredOutput.OK():
-		return core.Errorf(core.CodeCapability, "provider %s cannot follow an output_schema", m.s.Base.Config.Provider).
+		return core.Errorf(core.CodeCapability, "provider %s cannot follow an output_schema", provider).
 			WithHint("Ask for JSON in the prompt instead.")
 	}
 	return nil
