@@ -13,12 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-const (
-	// prefixFailure begins the ids of unexpected errors: what a caller can name
-	// to the reader of the log.
-	prefixFailure = "err_"
-)
-
 // errorObject is the structured half of a failed call.
 type errorObject struct {
 	Error struct {
@@ -40,7 +34,7 @@ func (c *call) failure(err error) *mcp.CallToolResult {
 	}
 	e := core.AsError(err)
 	if e.Code == core.CodeInternal {
-		id := core.NewID(prefixFailure)
+		id := core.NewID(core.PrefixFailure)
 		c.opts.Logger.Error("a call failed unexpectedly", slog.String("failure", id),
 			slog.String("tool", c.tool), slog.Any("error", err))
 		e = internalError(id)

@@ -3,9 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"reflect"
-	"runtime/debug"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -188,10 +186,7 @@ func (c *call) maxBytes(n *int64) {
 
 // panicked turns a panic into a reply with the id of its log entry.
 func (c *call) panicked(p any) *mcp.CallToolResult {
-	id := core.NewID(prefixFailure)
-	c.opts.Logger.Error("a tool panicked", slog.String("failure", id), slog.String("tool", c.tool),
-		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-	return c.errorResult(internalError(id))
+	return c.errorResult(internalError(core.Panicked(c.opts.Logger, "tool "+c.tool, p).ID))
 }
 
 func progressToken(req mcp.CallToolRequest) any {

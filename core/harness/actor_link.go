@@ -61,7 +61,7 @@ func (a *actor) sendWatched(op core.StartTurn, conn core.Conn) {
 		if err := a.work.begin(a.host.ctx, a.host.work, op.TurnID, dir); err != nil {
 			a.log().Debug("looking at the workspace before a turn", "err", err)
 		}
-		if err := conn.Send(op); err != nil {
+		if err := conn.Send(op); err != nil && !faulted(err) {
 			a.inbox.post(report{in: machine.Notice{Epoch: epoch, Notice: core.OpDone{Op: op.ID,
 				Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}}})
 		}
@@ -94,6 +94,11 @@ func (a *actor) read() {
 // and in order. It is the only reader of the conversation; a full inbox stops
 // it, and with it the agent.
 func (a *actor) pull(epoch uint64, conn core.Conn, red *redact.Redactor) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.lostLink(epoch, conn, red, core.Panicked(a.log(), "the reading of the agent's output", v))
+		}
+	}()
 	filter := red.Filter()
 	filter.DropRaw = a.host.limits.DropRaw
 	for {
@@ -126,6 +131,9 @@ func (a *actor) lostLink(epoch uint64, conn core.Conn, red *redact.Redactor, err
 		a.log().Warn("closing a lost conversation", "err", cerr)
 	}
 	te := &core.TurnError{Code: core.TurnTransportLost, Message: "the agent's output ended"}
+	if faulted(err) {
+		te.Code = core.TurnProviderError
+	}
 	if !errors.Is(err, io.EOF) {
 		te.Message = short(red.String(err.Error()), sentenceBytes)
 	}

@@ -95,12 +95,19 @@ func (a *actor) send(op core.Op) {
 	}
 	err := errors.New("the conversation is closed")
 	if conn != nil {
-		if err = conn.Send(op); err == nil {
+		if err = conn.Send(op); err == nil || faulted(err) {
 			return
 		}
 	}
 	a.again = append(a.again, machine.Notice{Epoch: a.state.Epoch, Notice: core.OpDone{Op: op.OpID(),
 		Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}})
+}
+
+// faulted reports whether an op met a fault of the adapter: then the conversation
+// ends, and its loss is the outcome.
+func faulted(err error) bool {
+	var fault *core.PanicError
+	return errors.As(err, &fault)
 }
 
 // freeReserved releases the stored session that this one was to replace, if its

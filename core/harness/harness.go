@@ -95,7 +95,7 @@ func New(cfg Config) *Harness {
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	for _, p := range cfg.Providers {
-		h.providers[p.Spec().Name] = p
+		h.providers[p.Spec().Name] = guard(p, h.log)
 	}
 	h.names = slices.Sorted(maps.Keys(h.providers))
 	h.wg.Go(h.housekeep)

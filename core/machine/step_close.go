@@ -205,8 +205,12 @@ func (m *machine) linkLost(err *core.TurnError) {
 // loss, one whose time-out stopped it failed by that, and any other is interrupted.
 func (m *machine) makeUnavailable(err *core.TurnError, reason core.Reason) {
 	m.append(core.TransportError, dataEnded{Reason: reason, Error: err})
-	message := "the agent ended without finishing the turn"
-	if err != nil && err.Message != "" {
+	code, message := core.TurnTransportLost, "the agent ended without finishing the turn"
+	switch {
+	case err == nil:
+	case err.Code == core.TurnProviderError: // a fault in the adapter
+		code, message = err.Code, err.Message
+	case err.Message != "":
 		message += ": " + err.Message
 	}
 	m.disarm(TimerID{Kind: TimerSessionIdle})
@@ -216,7 +220,7 @@ func (m *machine) makeUnavailable(err *core.TurnError, reason core.Reason) {
 		case reason == core.ReasonTransportLost && t.Cause != "":
 			m.terminal(t, core.TurnDoneFailed, reason, core.Result{Error: &core.TurnError{Code: t.Cause, Message: "the turn took too long, and the agent ended while it was stopped"}}, nil)
 		case reason == core.ReasonTransportLost && t.Intent == IntentNone:
-			m.terminal(t, core.TurnDoneFailed, reason, core.Result{Error: &core.TurnError{Code: core.TurnTransportLost, Message: message}}, nil)
+			m.terminal(t, core.TurnDoneFailed, reason, core.Result{Error: &core.TurnError{Code: code, Message: message}}, nil)
 		default:
 			m.terminal(t, core.TurnDoneInterrupted, reason, core.Result{}, nil)
 		}

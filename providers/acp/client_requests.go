@@ -75,17 +75,19 @@ func (c *conn) useTerminal(r clientRequest) {
 	}
 	c.work.Go(func() {
 		defer func() { <-c.calls }()
-		var result any = struct{}{}
-		switch r.method {
-		case wire.TerminalWait:
-			<-t.done
-			result = exitStatus(t.child.Exit())
-		case wire.TerminalRelease:
-			c.terms.release(t)
-		default:
-			t.kill()
-		}
-		c.answer(r.id, clientAnswer{result: result})
+		c.Guard(func() {
+			var result any = struct{}{}
+			switch r.method {
+			case wire.TerminalWait:
+				<-t.done
+				result = exitStatus(t.child.Exit())
+			case wire.TerminalRelease:
+				c.terms.release(t)
+			default:
+				t.kill()
+			}
+			c.answer(r.id, clientAnswer{result: result})
+		})
 	})
 }
 

@@ -94,8 +94,18 @@ func NewChild(child process.Child, name string, log *slog.Logger) *Child {
 }
 
 // Go runs a reader of the process's output, which ends with it; Wait waits for
-// all of them.
-func (c *Child) Go(read func()) { c.readers.Go(read) }
+// all of them. When it panics, the process is killed.
+func (c *Child) Go(read func()) {
+	c.readers.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				core.Panicked(c.log, "the reading of "+c.name+"'s output", v)
+				_ = c.Kill()
+			}
+		}()
+		read()
+	})
+}
 
 // Wait waits for the readers.
 func (c *Child) Wait() { c.readers.Wait() }
@@ -227,6 +237,12 @@ func (c *Child) Close(ctx context.Context, stop func(context.Context) error) err
 		close(c.closing)
 		go func() {
 			defer close(c.finished)
+			defer func() {
+				if v := recover(); v != nil {
+					c.stopErr = core.Panicked(c.log, "the end of "+c.name, v)
+					_ = c.Kill()
+				}
+			}()
 			c.stopErr = stop(ctx)
 		}()
 	})

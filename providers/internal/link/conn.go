@@ -103,7 +103,7 @@ func NewConn[F any](child process.Child, log *slog.Logger, a Agent[F]) *Conn[F] 
 }
 
 // Start starts the reader.
-func (c *Conn[F]) Start() { c.Child.Go(c.read) }
+func (c *Conn[F]) Start() { c.Child.Go(func() { c.Guard(c.read) }) }
 
 // Ready returns the facts that the opening found.
 func (c *Conn[F]) Ready() core.Ready { return c.Opened }
@@ -114,7 +114,12 @@ func (c *Conn[F]) Recv(ctx context.Context) (core.Notice, error) { return c.Inbo
 // Send takes an op. It never waits for the pipe.
 //
 // Errors: CodeSessionUnavailable.
-func (c *Conn[F]) Send(op core.Op) error {
+func (c *Conn[F]) Send(op core.Op) (err error) {
+	defer func() {
+		if fault := c.caught(recover()); fault != nil {
+			err = fault
+		}
+	}()
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	if c.dead {
@@ -129,13 +134,37 @@ func (c *Conn[F]) Send(op core.Op) error {
 
 // Step runs a step of the translator and does what it asks for. It does
 // nothing once the connection is lost, which Recv reports. Mu must not be held.
+// Code that panics loses the connection.
 func (c *Conn[F]) Step(step func()) {
+	defer func() { _ = c.caught(recover()) }()
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	if !c.dead {
 		step()
 		_ = c.apply()
 	}
+}
+
+// caught ends the conversation after a panic of the adapter, with an error whose
+// id is in the log. It returns nil without a panic. Mu must not be held.
+func (c *Conn[F]) caught(panicked any) error {
+	if panicked == nil {
+		return nil
+	}
+	err := core.Panicked(c.Child.log, c.agent.Name+"'s adapter", panicked)
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	defer c.Inbox.End(err) // also when what follows panics again
+	defer func() { _ = recover() }()
+	c.lose(err)
+	return err
+}
+
+// Guard runs a part of the adapter that is no step. When it panics, the
+// connection is lost.
+func (c *Conn[F]) Guard(f func()) {
+	defer func() { _ = c.caught(recover()) }()
+	f()
 }
 
 // Await runs a step, and waits until a later step calls done, once.

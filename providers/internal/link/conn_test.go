@@ -21,7 +21,12 @@ type echo struct {
 	lost bool
 }
 
-func (e *echo) line(raw []byte) { e.event(string(raw)) }
+func (e *echo) line(raw []byte) {
+	if string(raw) == "fault" {
+		panic("fault")
+	}
+	e.event(string(raw))
+}
 
 func (e *echo) event(kind string) {
 	e.Notice(core.Content{Payload: core.ProviderEvent{Kind: kind}})
@@ -35,10 +40,21 @@ func (e *echo) StartTurn(op core.StartTurn) *core.Error {
 func (e *echo) Steer(core.Steer) *core.Error {
 	return core.Errorf(core.CodeCapability, "no")
 }
-func (e *echo) Respond(core.Respond) *core.Error     { return nil }
+func (e *echo) Respond(op core.Respond) *core.Error {
+	if op.Ref == "fault" {
+		panic("fault")
+	}
+	return nil
+}
 func (e *echo) Interrupt(core.Interrupt) *core.Error { e.Fatal = errors.New("fatal"); return nil }
 func (e *echo) Configure(core.Configure) *core.Error { return nil }
-func (e *echo) Lost()                                { e.event("lost"); e.lost = true }
+func (e *echo) Lost() {
+	if e.lost {
+		panic("a second fault")
+	}
+	e.event("lost")
+	e.lost = true
+}
 
 // connected runs a test on a Conn in a bubble of time; the Conn is closed after
 // it.
@@ -191,4 +207,37 @@ func TestAwaitEndsWithTheConnection(t *testing.T) {
 			t.Error("a step ran on a lost connection")
 		}
 	})
+}
+
+func TestAPanicOfTheAdapterLosesTheConnection(t *testing.T) {
+	for name, fault := range map[string]func(f *clitest.Child, c *Conn[Line], e *echo){
+		"a message": func(f *clitest.Child, c *Conn[Line], e *echo) { _, _ = io.WriteString(f.Out, "fault\n") },
+		"an op":     func(f *clitest.Child, c *Conn[Line], e *echo) { _ = c.Send(core.Respond{ID: 1, Ref: "fault"}) },
+		"a timer": func(f *clitest.Child, c *Conn[Line], e *echo) {
+			c.Step(func() {
+				e.Timers = append(e.Timers, Timer{Name: "t", After: time.Second, Fire: func() { panic("fault") }})
+			})
+		},
+		"its end": func(f *clitest.Child, c *Conn[Line], e *echo) { e.lost = true; c.Step(func() { panic("fault") }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			connected(t, func(t *testing.T, f *clitest.Child, c *Conn[Line], e *echo) {
+				fault(f, c, e)
+				for {
+					_, err := c.Recv(t.Context())
+					if err == nil {
+						continue
+					}
+					var p *core.PanicError
+					if !errors.As(err, &p) || p.ID == "" {
+						t.Errorf("%v", err)
+					}
+					break
+				}
+				if err := c.Send(core.Respond{ID: 2}); core.CodeOf(err) != core.CodeSessionUnavailable {
+					t.Errorf("an op after it: %v", err)
+				}
+			})
+		})
+	}
 }
