@@ -61,7 +61,11 @@ func (a *actor) sendWatched(op core.StartTurn, conn core.Conn) {
 		if err := a.work.begin(a.host.ctx, a.host.work, op.TurnID, dir); err != nil {
 			a.log().Debug("looking at the workspace before a turn", "err", err)
 		}
-		if err := conn.Send(op); err != nil && !faulted(err) {
+		switch err := conn.Send(op); {
+		case err == nil:
+		case faulted(err): // its loss is the outcome
+			_ = closeConn(a.host.ctx, conn, 0)
+		default:
 			a.inbox.post(report{in: machine.Notice{Epoch: epoch, Notice: core.OpDone{Op: op.ID,
 				Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}}})
 		}

@@ -95,7 +95,11 @@ func (a *actor) send(op core.Op) {
 	}
 	err := errors.New("the conversation is closed")
 	if conn != nil {
-		if err = conn.Send(op); err == nil || faulted(err) {
+		switch err = conn.Send(op); {
+		case err == nil:
+			return
+		case faulted(err): // its loss is the outcome
+			a.wg.Go(func() { _ = closeConn(a.host.ctx, conn, 0) })
 			return
 		}
 	}
@@ -103,8 +107,7 @@ func (a *actor) send(op core.Op) {
 		Err: core.Errorf(core.CodeSessionUnavailable, "the provider could not be told: %w", err)}})
 }
 
-// faulted reports whether an op met a fault of the adapter: then the conversation
-// ends, and its loss is the outcome.
+// faulted reports whether an error is that of an adapter that panicked.
 func faulted(err error) bool {
 	var fault *core.PanicError
 	return errors.As(err, &fault)

@@ -44,8 +44,8 @@ func (p guardedProvider) Open(ctx context.Context, cfg core.SessionConfig) (conn
 	return &guardedConn{conn: c, ready: c.Ready(), where: "provider " + p.name, log: p.log}, nil
 }
 
-// guardedConn is a conversation whose panics are errors. After one it is closed,
-// and Recv returns the panic's error.
+// guardedConn is a conversation whose panics are errors. After one it has to be
+// closed; Recv then returns the panic's error.
 type guardedConn struct {
 	conn  core.Conn
 	ready core.Ready
@@ -54,21 +54,12 @@ type guardedConn struct {
 	fault atomic.Pointer[core.PanicError]
 }
 
-// catch is deferred: it makes an error of a panic and closes the conversation, in a
-// goroutine that ends with the agent.
+// catch is deferred: it makes an error of a panic.
 func (c *guardedConn) catch(err *error) {
-	v := recover()
-	if v == nil {
-		return
-	}
-	e := core.Panicked(c.log, c.where, v)
-	*err = e
-	if c.fault.CompareAndSwap(nil, e) {
-		go func() {
-			now, cancel := context.WithCancel(context.Background())
-			cancel()
-			_ = c.Close(now)
-		}()
+	if v := recover(); v != nil {
+		e := core.Panicked(c.log, c.where, v)
+		c.fault.CompareAndSwap(nil, e)
+		*err = e
 	}
 }
 
