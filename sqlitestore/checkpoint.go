@@ -15,7 +15,7 @@ func (s *Store) wake() {
 }
 
 // maintenanceLoop is a goroutine of an open store; it ends when stop is closed. While
-// there is work it finishes deletions, packs and requests a checkpoint every
+// there is work it finishes deletions and erases what they left, packs and requests a checkpoint every
 // checkpointEvery. When the work has ended it requests one full checkpoint. An idle
 // store has no timer running.
 func (s *Store) maintenanceLoop() {
@@ -40,6 +40,7 @@ func (s *Store) maintenanceLoop() {
 		}
 		left := s.sweepDeleted()
 		left = s.maintain() || left
+		left = s.erase() || left
 		select {
 		case <-s.work:
 			s.requestCheckpoint(checkpointPassive)

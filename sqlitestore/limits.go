@@ -115,6 +115,13 @@ const (
 	walCheckpoint = 16 << 20
 	walFull       = 1 << 30
 
+	// eraseAtOnce is how many transactions give space back at one tick after a
+	// deletion, eraseFor how long a closing store erases, and erasePause the pause
+	// between its attempts.
+	eraseAtOnce = 64
+	eraseFor    = 2 * time.Second
+	erasePause  = 50 * time.Millisecond
+
 	// sweepRows is how many chunks one transaction deletes, so that no commit
 	// waits long behind the deletion of a large journal.
 	sweepRows = 64

@@ -52,7 +52,7 @@ func dropResource(tx *tx, key int64) error {
 			return err
 		}
 	}
-	return nil
+	return noteErase(tx)
 }
 
 // Delete implements core.Store. The resource is gone at once and as a whole;
@@ -105,7 +105,9 @@ func (s *Store) Trim(ctx context.Context, owner, id string, before uint64) error
 				return err
 			}
 			n, err := dropChunks(tx, r.key, seq)
-			more = n == sweepRows
+			if more = n == sweepRows; err == nil {
+				err = noteErase(tx)
+			}
 			return err
 		})
 		if err != nil {

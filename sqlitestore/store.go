@@ -145,7 +145,7 @@ func openStore(ctx context.Context, path string, o Options) (_ *Store, err error
 		walCheckpointSize: walCheckpoint,
 		walMaxSize:        walFull,
 		setup: []string{syncing, pragma("wal_autocheckpoint", 0),
-			pragma("cache_size", -writerCache)},
+			pragma("cache_size", -writerCache), pragma("secure_delete", "FAST")},
 		queue:              make(chan *write, queueLen),
 		readers:            make(chan *conn, readerConns),
 		tail:               newTail(),
@@ -268,6 +268,7 @@ func (s *Store) Secret() []byte { return bytes.Clone(s.secret) }
 // Close writes what is queued, waits for reads to end and releases the
 // instance. Calls on a closed store fail; another Close does nothing.
 func (s *Store) Close() error {
+	s.eraseAtClose()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
