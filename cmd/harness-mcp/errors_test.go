@@ -19,6 +19,10 @@ func TestAWrongCommandLineIsToldApartFromAFailure(t *testing.T) {
 	if err := os.WriteFile(noJSON, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	owners := filepath.Join(dir, "owners")
+	if err := os.WriteFile(owners, []byte("alice alice-token\nbob bob-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cert, _ := certificate(t)
 	for _, tc := range []struct{ line, names, next string }{
 		{"serve --http=0.0.0.0:0", "--allow-dir and --allow-exec and --tls-cert", "127.0.0.1:PORT"},
@@ -33,6 +37,8 @@ func TestAWrongCommandLineIsToldApartFromAFailure(t *testing.T) {
 		{"serve --tls-cert=" + cert, "--tls-cert", "--http"},
 		{"--token-file=" + noJSON, "--token-file", "--http"},
 		{"serve --behind-proxy", "--behind-proxy", "--http"},
+		{"serve --shared-user", "--shared-user", "--http"},
+		{"serve --http=127.0.0.1:0 --token-file=" + owners, "alice, bob", "--shared-user"},
 		{"serve --http=unix:" + filepath.Join(dir, "s") + " --token-file=" + noJSON, "--token-file", "mode"},
 		{"serve --http=unix:" + filepath.Join(dir, "s") + " --tls-cert=" + cert, "--tls-cert", "mode"},
 		{"serve --metrics=0.0.0.0:0", "--metrics", "127.0.0.1"},

@@ -23,6 +23,7 @@ type httpFlags struct {
 	TokenFile   string `placeholder:"FILE" help:"Who may call: lines of NAME TOKEN; a token alone is the name local. Made with one token if it is not there (token, beside the journal)."`
 	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"Certificate, for HTTPS."`
 	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"Its key."`
+	SharedUser  bool   `help:"Tokens of several names are served although every process that one of them starts runs as this user and can read the tokens and the journal of all."`
 	BehindProxy bool   `help:"A proxy in front terminates TLS: any Host is served, and other addresses than loopback without TLS."`
 }
 
@@ -33,7 +34,7 @@ func (f *httpFlags) check(typed []*kong.Flag) error {
 	socket := strings.HasPrefix(f.HTTP, unixScheme)
 	for _, flag := range typed {
 		switch flag.Name {
-		case "token-file", "tls-cert", "tls-key", "behind-proxy":
+		case "token-file", "tls-cert", "tls-key", "behind-proxy", "shared-user":
 			if f.HTTP == "" {
 				return usageErrorf("Give --http ADDR too.", "--%s is for a server on HTTP", flag.Name)
 			}
@@ -110,6 +111,9 @@ func (f *httpFlags) listen(c *Common) (*listener, error) {
 	if l.tokens, err = transport.OpenTokenFile(l.file); err != nil {
 		return nil, err
 	}
+	if err := f.checkOwners(c, l.tokens.Owners()); err != nil {
+		return nil, err
+	}
 	var tlsConfig *tls.Config
 	if f.TLSCert != "" {
 		cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
@@ -153,6 +157,26 @@ func (f *httpFlags) checkExposure(c *Common) error {
 	}
 	return usageErrorf("Give them, or serve this machine only: --http 127.0.0.1:PORT, or --http unix:PATH.",
 		"%s can be reached from other machines: that needs %s", f.HTTP, strings.Join(lacks, " and "))
+}
+
+// checkOwners returns a usageError if several owners would be served who can start any
+// program: as processes of one user of the system they reach each other's tokens and
+// journals, so that the names keep nobody apart.
+func (f *httpFlags) checkOwners(c *Common, owners []string) error {
+	if len(owners) < 2 || len(c.AllowExec) > 0 || f.SharedUser {
+		return nil
+	}
+	return usageErrorf("Confine the programs with --allow-exec, serve each from a server under a user of their own, or accept it with --shared-user.",
+		"the token file names %s, and any of them could start a program that reads the tokens and journals of the others", joinNames(owners))
+}
+
+// joinNames lists up to three names.
+func joinNames(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // serveHTTP serves MCP to callers with a token until ctx ends.

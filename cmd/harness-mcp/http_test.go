@@ -139,7 +139,7 @@ func tokens(t testing.TB, text string) string {
 }
 
 func TestTheIDsOfOnePersonAreUnknownToAnother(t *testing.T) {
-	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"))
+	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"), "--shared-user")
 	alice, bob := s.as("alice-token"), s.as("bob-token")
 	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir(), "session_id": "mine"}).SessionID
 	turn := alice.must("send_message", args{"session_id": session, "prompt": "approve\nsay done"}).TurnID
@@ -202,7 +202,7 @@ func changed(a args, id string) args {
 }
 
 func TestNobodyHearsOfTheResourcesOfAnother(t *testing.T) {
-	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"))
+	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"), "--shared-user")
 	alice, bob := s.as("alice-token"), s.as("bob-token")
 	session := alice.must("start_session", args{"provider": "demo", "cwd": t.TempDir()}).SessionID
 	uri := "harness://sessions/" + session
@@ -228,7 +228,7 @@ func TestNobodyHearsOfTheResourcesOfAnother(t *testing.T) {
 // TestTheStateOfACallServesNobodyElse takes what a client carries from one
 // round of a call to the next to other calls and to another person.
 func TestTheStateOfACallServesNobodyElse(t *testing.T) {
-	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"))
+	s := serve(t, t.TempDir(), "--token-file", tokens(t, "alice alice-token\nbob bob-token\n"), "--shared-user")
 	modern := func(token string) *testClient {
 		c := mcptest.Connect(t, transport.ConnectOptions{URL: s.url, Token: token})
 		c.Capabilities = args{"elicitation": args{"form": args{}}}
@@ -307,7 +307,7 @@ func TestNobodyTakesTheProcessesOfAnother(t *testing.T) {
 	if err := os.WriteFile(config, []byte(`{"max-processes-per-owner": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, dir, "--config", config, "--token-file", tokens(t, "alice a-token\nbob b-token\n"))
+	s := serve(t, dir, "--config", config, "--token-file", tokens(t, "alice a-token\nbob b-token\n"), "--shared-user")
 	alice, bob := s.as("a-token"), s.as("b-token")
 	run := args{"executable": "sleep", "argv": []string{"600"}, "cwd": dir}
 	first := alice.must("start_process", run)

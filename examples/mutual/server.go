@@ -26,7 +26,8 @@ var serving = regexp.MustCompile(`serves MCP on (http://\S+)`)
 const endTime = 15 * time.Second
 
 // startServer starts one server for the agents, on a free port of the loopback
-// address. Each has a token of its own, and so a name of its own there.
+// address. Each has a token of its own, and so a name of its own there; both run as
+// this user all the same.
 func startServer(ctx context.Context, dir string, o options, agents ...*agent) (*server, error) {
 	argv := []string{"serve", "--http", "127.0.0.1:0", "--db", filepath.Join(dir, "journal.db")}
 	var tokens strings.Builder
@@ -38,7 +39,7 @@ func startServer(ctx context.Context, dir string, o options, agents ...*agent) (
 	if err := os.WriteFile(file, []byte(tokens.String()), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(o.server, append(argv, "--token-file", file)...)
+	cmd := exec.Command(o.server, append(argv, "--token-file", file, "--shared-user")...)
 	if !o.own { // nothing of the user's own
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -91,6 +92,16 @@ func (t *Tokens) principal(presented string) (name string, ok bool) {
 		}
 	}
 	return name, ok
+}
+
+// Owners returns the names that have a token, each once, in the order of the file.
+func (t *Tokens) Owners() (names []string) {
+	for _, e := range t.entries {
+		if !slices.Contains(names, e.principal) {
+			names = append(names, e.principal)
+		}
+	}
+	return names
 }
 
 // Guessable returns the names that have a token of fewer than safeToken
